@@ -1,0 +1,61 @@
+"""Every error a user can meet. A message says what was got, what was expected and what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class ZettaError(Exception):
+    """Base of all errors that are explained in one sentence, without a traceback."""
+
+
+class ConfigError(ZettaError):
+    """The user asked for something that does not exist or does not fit."""
+
+
+class InfraError(ZettaError):
+    """The machinery failed; never a score."""
+
+
+class Timeout(InfraError):
+    """Nothing came back in time."""
+
+
+class ConnectionLost(InfraError):
+    """The other side went away."""
+
+
+class WorkerDied(InfraError):
+    """A worker process ended without a result."""
+
+
+class SpecMismatch(ZettaError):
+    """Two parts disagree about a convention, a shape, a version or a profile."""
+
+
+class SafetyStop(ZettaError):
+    """The robot was stopped to keep it safe."""
+
+
+class ScreenError(ZettaError):
+    """A critic or a skill was refused by the static checks."""
+
+
+class GateError(ZettaError):
+    """The promotion gate cannot open."""
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """Return a hint naming the nearest known names, or all of them when they are few.
+
+    >>> suggest("libero_objct", ["libero_object", "libero_goal"])
+    "did you mean 'libero_object'?"
+    """
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
+    if near:
+        return "did you mean " + " or ".join(repr(n) for n in near) + "?"
+    if len(names) <= 12:
+        return "known: " + ", ".join(names)
+    return f"there are {len(names)}; list them with --list"

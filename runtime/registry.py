@@ -1,0 +1,66 @@
+"""Names of simulators, policies and arms, and where they live. Listing imports nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import cast
+
+from zetta.runtime.core import Policy, Simulator
+from zetta.runtime.errors import ConfigError, suggest
+
+SIMS: Mapping[str, str] = {
+    "toy": "zetta.sims.toy:ToySimulator",
+    "libero": "zetta.sims.libero.simulator:LiberoSimulator",
+}
+POLICIES: Mapping[str, str] = {
+    "zetta/tiny": "zetta.runtime.policies.tiny.serve:load",
+    "zetta/tiny-shuffled": "zetta.runtime.policies.tiny.serve:load",
+    "toy/reach": "zetta.runtime.policies.toy_reach:load",
+    "random": "zetta.runtime.policies.random:load",
+}
+"""Each is a factory `(name) -> Policy`."""
+
+ORACLE_PREFIX = "oracle/"
+"""Policies of this prefix are scripted drivers that read simulator truth."""
+
+
+def names(group: str) -> tuple[str, ...]:
+    """Return the known names of `group` (`sims` or `policies`), built in and installed."""
+    return tuple(sorted(_table(group)))
+
+
+def simulator(name: str) -> Simulator:
+    """Return the simulator called `name`.
+
+    Raises:
+        ConfigError: unknown name.
+    """
+    factory = cast(Callable[[], Simulator], _resolve("sims", name))
+    return factory()
+
+
+def policy(name: str) -> Policy:
+    """Load the policy called `name`.
+
+    Raises:
+        ConfigError: unknown name, or its weights cannot be read.
+    """
+    factory = cast(Callable[[str], Policy], _resolve("policies", name))
+    return factory(name)
+
+
+def _table(group: str) -> dict[str, str]:
+    built_in = {"sims": SIMS, "policies": POLICIES}[group]
+    installed = {e.name: e.value for e in entry_points(group=f"zetta.{group}")}
+    return {**installed, **built_in}
+
+
+def _resolve(group: str, name: str) -> object:
+    table = _table(group)
+    if name not in table:
+        kind = {"sims": "simulator", "policies": "policy"}[group]
+        raise ConfigError(f"unknown {kind} {name!r}; {suggest(name, table)}")
+    module, _, attribute = table[name].partition(":")
+    return getattr(import_module(module), attribute)
