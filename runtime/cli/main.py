@@ -1,0 +1,170 @@
+"""The `zetta` command: finds the verb, imports only that verb, turns errors into one line.
+
+A verb is a module of this folder. It exposes either `command`, an undecorated function whose
+parameters are typer options, or `app`, a `typer.Typer` with sub-commands. Nothing else is imported
+before the verb is known, so `zetta --help` is instant and a broken verb breaks only itself.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from typing import Final
+
+from zetta.runtime.cli import output
+from zetta.runtime.errors import ConfigError, ZettaError, suggest
+
+VERBS: Final[Mapping[str, str]] = {
+    "run": "run episodes and watch them",
+    "eval": "measure success on paired scenes, with intervals",
+    "replay": "draw a logged episode again: MP4 or picture strip",
+    "train": "train an embedded model from nothing",
+    "sims": "list simulators and how to install them",
+    "skills": "list skill packages",
+    "bench": "measure speed against a baseline",
+    "doctor": "say what is missing and the line that fixes it",
+}
+"""Verb and what it does for the user, in the order of the help; each lives in `<verb>.py`."""
+
+EXIT_ERROR, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130
+
+EXTRA_OF_PACKAGE: Final[Mapping[str, str]] = {
+    "libero": "libero",
+    "robosuite": "libero",
+    "mujoco": "libero",
+    "fast_simplification": "libero",
+    "torch": "train",
+    "onnx": "train",
+    "onnxscript": "train",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run one verb and leave the process with its exit code.
+
+    Exit codes: 0 the job was carried out (whatever its score), 1 an error, 2 wrong usage,
+    130 interrupted.
+    """
+    args = list(sys.argv[1:] if argv is None else argv)
+    debug = "--debug" in args
+    args = [a for a in args if a != "--debug"]
+    with output.reserved_stdout("--json" in args):
+        code = _guarded(args, debug)
+    sys.exit(code)
+
+
+def _guarded(args: Sequence[str], debug: bool) -> int:
+    """Run the verb; every way of failing becomes one line on stderr and an exit code."""
+    try:
+        return _dispatch(args)
+    except KeyboardInterrupt:
+        return _interrupted()
+    except SystemExit as left:
+        code = left.code if isinstance(left.code, int) else int(left.code is not None)
+        return _interrupted() if code == EXIT_INTERRUPTED else code
+    except ZettaError as error:
+        return _failed(error, str(error), debug)
+    except ModuleNotFoundError as error:
+        return _failed(error, _missing_package(error), debug)
+    except Exception as error:  # the boundary of the program: nothing is above it
+        reason = f"unexpected {type(error).__name__}: {error}"
+        return _failed(error, f"{reason} (run again with --debug to see where)", debug)
+
+
+def _interrupted() -> int:
+    output.note("interrupted")
+    output.emit_failure("Interrupted", "interrupted")
+    return EXIT_INTERRUPTED
+
+
+def _failed(error: BaseException, message: str, debug: bool) -> int:
+    if debug:
+        traceback.print_exception(error, file=sys.stderr)
+    line = " ".join(message.split())
+    output.note(f"error: {line}")
+    output.emit_failure(type(error).__name__, line)
+    return EXIT_ERROR
+
+
+def _missing_package(error: ModuleNotFoundError) -> str:
+    package = (error.name or "").partition(".")[0]
+    extra = EXTRA_OF_PACKAGE.get(package)
+    what = f"zetta[{extra}]" if extra else package
+    return f"this needs the package {package!r}, which is not installed; pip install '{what}'"
+
+
+def _dispatch(args: Sequence[str]) -> int:
+    verb = args[0] if args else "--help"
+    if verb in ("--help", "-h"):
+        print(_help())
+        return 0
+    if verb == "--version":
+        print(f"zetta {_version()}")
+        return 0
+    if verb not in VERBS:
+        kind = "option" if verb.startswith("-") else "verb"
+        output.note(f"error: unknown {kind} {verb!r}; {suggest(verb, present_verbs())}")
+        return EXIT_USAGE
+    return _run_verb(verb, args[1:])
+
+
+def _run_verb(verb: str, args: Sequence[str]) -> int:
+    if verb not in present_verbs():
+        raise ConfigError(
+            f"the verb {verb!r} is not part of this installation; "
+            f"present: {', '.join(present_verbs())}"
+        )
+    module = import_module(_module_name(verb))
+    import typer  # costs 0.1 s: only once a verb is wanted
+
+    if hasattr(module, "app"):
+        command = typer.main.get_group(module.app)
+    else:
+        app = typer.Typer(add_completion=False, rich_markup_mode=None)
+        app.command(epilog="--debug, anywhere, shows the traceback of an error.")(module.command)
+        command = typer.main.get_command(app)
+    command.main(args=list(args), prog_name=f"zetta {verb}")
+    return 0
+
+
+def _module_name(verb: str) -> str:
+    return f"zetta.runtime.cli.{verb}"
+
+
+def present_verbs() -> tuple[str, ...]:
+    """Return the verbs whose module exists; none of them is imported."""
+    return tuple(verb for verb in VERBS if find_spec(_module_name(verb)) is not None)
+
+
+def _help() -> str:
+    lines = [
+        "Usage: zetta VERB [OPTIONS]",
+        "",
+        "Make a frozen robot policy reliable without retraining it.",
+        "",
+        "Verbs:",
+        *(f"  {verb:<8} {VERBS[verb]}" for verb in present_verbs()),
+        "",
+        "Everywhere:",
+        "  --help     what a verb takes",
+        "  --debug    show the traceback of an error",
+        "  --json     print one JSON object on stdout and nothing else there",
+        "",
+        "Start with: zetta run --sim libero",
+    ]
+    return "\n".join(lines)
+
+
+def _version() -> str:
+    try:
+        return version("zetta")
+    except PackageNotFoundError:
+        return "(not installed: running from the source tree)"
+
+
+if __name__ == "__main__":
+    main()
