@@ -121,13 +121,13 @@ def _run_verb(verb: str, args: Sequence[str]) -> int:
     module = import_module(_module_name(verb))
     import typer  # costs 0.1 s: only once a verb is wanted
 
+    given = list(args)
     if hasattr(module, "app"):
-        command = typer.main.get_group(module.app)
-    else:
-        app = typer.Typer(add_completion=False, rich_markup_mode=None)
-        app.command(epilog="--debug, anywhere, shows the traceback of an error.")(module.command)
-        command = typer.main.get_command(app)
-    command.main(args=list(args), prog_name=f"zetta {verb}")
+        typer.main.get_group(module.app).main(args=given, prog_name=f"zetta {verb}")
+        return 0
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    app.command(epilog="--debug, anywhere, shows the traceback of an error.")(module.command)
+    typer.main.get_command(app).main(args=given, prog_name=f"zetta {verb}")
     return 0
 
 

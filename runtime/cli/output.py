@@ -21,9 +21,8 @@ from typing import IO, Final, TextIO, TypeAlias
 
 from zetta.runtime.errors import ConfigError, InfraError
 
-Json: TypeAlias = (
-    "str | int | float | bool | None | Mapping[str, Json] | Sequence[Json]"  # what json.dumps takes
-)
+Json: TypeAlias = "str | int | float | bool | Mapping[str, Json] | Sequence[Json] | None"
+"""What `json.dumps` takes."""
 
 LOCK_NAME: Final = ".lock"
 PLAIN_PROGRESS_S: Final = 10.0
