@@ -540,11 +540,17 @@ class RunSpec:
 class EpisodeSink(Protocol):
     """Receives an episode as it happens."""
 
-    def begin(self, scene: Scene, spec: EnvSpec, instruction: str) -> None: ...
+    def begin(self, scene: Scene, spec: EnvSpec, instruction: str, step: Step) -> None:
+        """Start; `step` is the settled scene."""
+        ...
 
-    def tick(self, tick: Tick, step: Step, pose: Array | None) -> None: ...
+    def tick(self, tick: Tick, step: Step, pose: Array | None) -> None:
+        """Take one tick, the `step` its action led to, and the pose before the action."""
+        ...
 
-    def end(self, result: EpisodeResult) -> None: ...
+    def end(self, result: EpisodeResult, pose: Array | None) -> None:
+        """Finish, also after an error; `pose` is the last moment."""
+        ...
 
 
 EndReason: TypeAlias = Literal["success", "truncated", "terminated", "abort", "error"]
