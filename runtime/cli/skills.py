@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+
 from zetta.runtime.cli import output
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, help="Skill packages.")

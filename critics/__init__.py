@@ -1,0 +1,1 @@
+"""The language critics are written in, and what runs them."""

@@ -1,0 +1,1 @@
+"""Arms and cameras behind the same protocol as simulators."""

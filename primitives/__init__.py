@@ -1,0 +1,1 @@
+"""Bounded motions, sensing of objects, semantic commands."""

@@ -1,0 +1,1 @@
+"""The words, the loop and the services."""

@@ -1,0 +1,1 @@
+"""The `zetta` command: one file for each verb."""

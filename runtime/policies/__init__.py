@@ -1,0 +1,1 @@
+"""Frozen policies behind one protocol."""

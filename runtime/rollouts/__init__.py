@@ -1,0 +1,1 @@
+"""Many episodes on one machine's processes."""

@@ -1,0 +1,1 @@
+"""LIBERO and LIBERO-PRO behind the protocol of `runtime.core`."""

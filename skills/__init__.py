@@ -1,0 +1,1 @@
+"""Skill packages and how they are born."""
