@@ -1,0 +1,190 @@
+"""The two who can drive: a policy through its chunks, and a motion through its yields."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from zetta.runtime.core import (
+    Action,
+    ActionChunk,
+    ActionSpec,
+    Array,
+    Env,
+    Estimate,
+    Localizer,
+    Look,
+    Motion,
+    Observation,
+    Outcome,
+    Policy,
+    Proprio,
+    Sense,
+)
+from zetta.runtime.errors import SpecMismatch
+from zetta.runtime.tracking import converter
+
+TOLERANCE = 1e-6
+"""How far an action may lie outside its spec, as a share of the span, for the sake of rounding."""
+
+MAX_LOOKS = 16
+"""Looks of one motion within one tick; more means that it will never act."""
+
+
+class ActionCheck:
+    """Refuses what is not an action of a spec: wrong length, not finite, out of range."""
+
+    def __init__(self, spec: ActionSpec, what: str) -> None:
+        self._what = what
+        self._names = spec.names
+        low, high = np.array(spec.low, dtype=np.float64), np.array(spec.high, dtype=np.float64)
+        slack = np.where(np.isfinite(high - low), TOLERANCE * (high - low), 0.0)
+        self._low, self._high = low, high
+        self._lowest, self._highest = low - slack, high + slack
+
+    def __call__(self, row: Array) -> Action:
+        """Return a read-only copy of `row`, inside the spec to the last bit.
+
+        Raises:
+            SpecMismatch: wrong length, NaN or infinity, or outside the range.
+        """
+        if row.shape != self._low.shape:
+            raise SpecMismatch(
+                f"{self._what} gave an action of shape {row.shape}; expected "
+                f"({len(self._names)},): {', '.join(self._names)}; nothing is padded"
+            )
+        # NaN compares false, so one comparison refuses it together with what is out of range.
+        inside = (row >= self._lowest) & (row <= self._highest)
+        if not inside.all() or not np.isfinite(row).all():
+            i = int(np.argmin(inside & np.isfinite(row)))
+            raise SpecMismatch(
+                f"{self._what} gave {self._names[i]} = {row[i]:.6g}; expected a finite number "
+                f"from {self._low[i]:g} to {self._high[i]:g}"
+            )
+        action = np.minimum(np.maximum(row, self._low), self._high)
+        action.flags.writeable = False
+        return action
+
+
+class PolicyDriver:
+    """Asks a policy for chunks and hands out their rows one tick at a time."""
+
+    def __init__(self, policy: Policy, env: Env, instruction: str, seed: int) -> None:
+        """Bind `policy` to `env`.
+
+        Raises:
+            SpecMismatch: the action conventions cannot be converted.
+        """
+        self.inferences = 0
+        self._policy, self._env = policy, env
+        self._instruction, self._seed = instruction, seed
+        self._spec = policy.spec
+        self._cameras = tuple(camera.name for camera in self._spec.cameras)
+        self._convert = converter(self._spec.action, env.spec.action)
+        self._check = ActionCheck(self._spec.action, f"policy {self._spec.name!r}")
+        self._handovers = 0
+        self._chunk: ActionChunk | None = None
+        self._used = 0
+
+    @property
+    def chunk(self) -> ActionChunk | None:
+        """The chunk whose rows are being used, or None when none is pending."""
+        return self._chunk
+
+    def reset(self) -> None:
+        """Begin anew, at the start or at a hand-back, with a generator seed of its own.
+
+        A hand-back does not repeat the draws of the start: they led to where help was needed.
+        """
+        seed = self._seed
+        if self._handovers:
+            sequence = np.random.SeedSequence([self._seed, self._handovers])
+            seed = int(sequence.generate_state(1)[0])
+        self._handovers += 1
+        self.flush()
+        self._policy.reset(self._instruction, seed)
+
+    def flush(self) -> None:
+        """Drop the rows that were not used."""
+        self._chunk, self._used = None, 0
+
+    def next_action(self, proprio: Proprio) -> Action:
+        """Return the next row in the environment's convention, asking the policy when due.
+
+        Raises:
+            SpecMismatch: the policy's answer is no chunk of its own spec.
+        """
+        if self._chunk is None or self._used >= self._spec.replan_steps:
+            self._chunk, self._used = self._infer(), 0
+        row = self._check(np.asarray(self._chunk.actions[self._used], dtype=np.float64))
+        self._used += 1
+        return self._convert(row, proprio)
+
+    def _infer(self) -> ActionChunk:
+        observation = self._env.observe(self._cameras, depth=self._spec.depth)
+        if observation.instruction != self._instruction:
+            observation = replace(observation, instruction=self._instruction)
+        chunk = self._policy.infer(observation)
+        self.inferences += 1
+        expected = (self._spec.horizon, self._spec.action.size)
+        if chunk.actions.shape != expected:
+            raise SpecMismatch(
+                f"policy {self._spec.name!r} gave a chunk of shape {chunk.actions.shape}; "
+                f"its spec says {expected}"
+            )
+        return chunk
+
+
+class MotionDriver:
+    """Runs one motion: sends it senses, answers its looks, returns its actions."""
+
+    def __init__(self, motion: Motion, source: str, env: Env, localizer: Localizer | None) -> None:
+        self.source = source
+        self._motion = motion
+        self._env = env
+        self._localizer = localizer
+        self._estimates: dict[str, Estimate] = {}
+        self._started = False
+
+    def next_action(self, proprio: Proprio) -> Array | Outcome:
+        """Return the motion's next action, or how it ended.
+
+        A motion is started without a sense. One that needs the present first yields `Look(())`,
+        which renders nothing.
+
+        Raises:
+            SpecMismatch: it looks for things and nothing here can find them, or only looks.
+        """
+        for _ in range(MAX_LOOKS + 1):
+            try:
+                if self._started:
+                    wish = self._motion.send(Sense(proprio, dict(self._estimates)))
+                else:
+                    self._started = True
+                    wish = next(self._motion)
+            except StopIteration as stop:
+                return stop.value if isinstance(stop.value, Outcome) else Outcome(True)
+            if not isinstance(wish, Look):
+                return np.asarray(wish, dtype=np.float64)
+            self._look(wish)
+        raise SpecMismatch(
+            f"{self.source} looked {MAX_LOOKS} times within one tick without acting; "
+            "a motion yields an action between looks"
+        )
+
+    def close(self) -> None:
+        """Interrupt the motion: its `finally` blocks run, nothing more is asked of it."""
+        self._motion.close()
+
+    def _look(self, look: Look) -> None:
+        if not look.roles:
+            return
+        if self._localizer is None:
+            raise SpecMismatch(
+                f"{self.source} asks where {', '.join(look.roles)} is, "
+                "but this episode was started without a localizer"
+            )
+        cameras = look.cameras or tuple(camera.name for camera in self._env.spec.cameras)
+        observation: Observation = self._env.observe(cameras, depth=True)
+        self._estimates.update(self._localizer.locate(observation, look.roles))

@@ -1,0 +1,294 @@
+"""One episode, one tick at a time: who drives, what is done, what is recorded.
+
+A tick: signals are updated, the arbiter rules, a running motion or the policy's chunk gives an
+action, the action is checked, the environment steps, the tick is handed to the sinks.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import assert_never
+
+import numpy as np
+
+from zetta.runtime.compatibility import check_compatible
+from zetta.runtime.core import (
+    Abort,
+    Action,
+    ActionChunk,
+    Arbiter,
+    Array,
+    Clock,
+    Continue,
+    EndReason,
+    Env,
+    EpisodeResult,
+    EpisodeSink,
+    HandBack,
+    Localizer,
+    Outcome,
+    Policy,
+    Proprio,
+    Ruling,
+    Scene,
+    SignalSource,
+    SnapshotEnv,
+    Start,
+    Step,
+    Tick,
+)
+from zetta.runtime.drivers import ActionCheck, MotionDriver, PolicyDriver
+from zetta.runtime.errors import ConfigError
+from zetta.runtime.pacing import Pacer
+
+POLICY = "policy"
+"""Source of the ticks that the policy drives."""
+
+
+class NoSignals:
+    """A signal source that knows nothing."""
+
+    def begin(self, scene: Scene) -> None:
+        """Need nothing."""
+
+    def update(
+        self, index: int, proprio: Proprio, action: Action | None, chunk: ActionChunk | None
+    ) -> Mapping[str, float]:
+        """Return no signals."""
+        return {}
+
+
+class Episode:
+    """One episode of one scene. `run` once; `begin` and `tick` are for those who step it.
+
+    Attributes:
+        result: what it came to, or None while it runs.
+    """
+
+    def __init__(
+        self,
+        env: Env,
+        scene: Scene,
+        arbiter: Arbiter,
+        policy: Policy | None = None,
+        *,
+        policy_seed: int = 0,
+        instruction: str | None = None,
+        signals: SignalSource | None = None,
+        localizer: Localizer | None = None,
+        sinks: Sequence[EpisodeSink] = (),
+        clock: Clock | None = None,
+        any_profile: bool = False,
+    ) -> None:
+        """Put the parts together and refuse those that do not fit.
+
+        Args:
+            env: the world.
+            scene: where it starts.
+            arbiter: decides who drives.
+            policy: None when only motions drive; the episode then ends with the motion.
+            policy_seed: where the policy's draws come from, non-negative.
+            instruction: told to the policy instead of the task's own, for control experiments.
+            signals: what the arbiter sees; nothing by default.
+            localizer: answers the looks of motions.
+            sinks: receive every tick, in order.
+            clock: paces the ticks at the control rate; None runs as fast as it can.
+            any_profile: see `check_compatible`.
+
+        Raises:
+            SpecMismatch: policy and environment disagree.
+            ConfigError: a negative `policy_seed`.
+        """
+        if policy_seed < 0:
+            raise ConfigError(f"got the policy seed {policy_seed}; a seed is 0 or greater")
+        self.result: EpisodeResult | None = None
+        self._env, self._scene, self._arbiter = env, scene, arbiter
+        self._spec = env.spec
+        self._instruction = scene.task.instruction if instruction is None else instruction
+        self._signals = signals or NoSignals()
+        self._localizer = localizer
+        self._sinks = tuple(sinks)
+        self._drawn = env if isinstance(env, SnapshotEnv) else None
+        self._pacer = Pacer(clock, self._spec.control_hz) if clock is not None else None
+        self._policy: PolicyDriver | None = None
+        if policy is not None:
+            check_compatible(self._spec, policy.spec, self._instruction, any_profile)
+            self._policy = PolicyDriver(policy, env, self._instruction, policy_seed)
+        self._motion: MotionDriver | None = None
+        self._checks: dict[str, ActionCheck] = {}
+        self._sources: Counter[str] = Counter()
+        self._interventions = 0
+        self._last_action: Action | None = None
+        self._listening: list[EpisodeSink] = []
+
+    @property
+    def source(self) -> str:
+        """Who drives now."""
+        return self._motion.source if self._motion is not None else POLICY
+
+    def run(self) -> EpisodeResult:
+        """Run to the end and return the result.
+
+        An error reaches the sinks as a result with the reason `error`, and then the caller.
+
+        Raises:
+            ZettaError: whatever a part could not do.
+        """
+        with self:
+            self.begin()
+            while self.result is None:
+                self.tick()
+        return self.result
+
+    def __enter__(self) -> Episode:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close what is open; an episode that was left without a result is recorded as an error."""
+        if self._motion is not None:
+            self._motion.close()
+        if self.result is None and self._listening:
+            name = "left before its end" if error is None else type(error).__name__
+            self._end("error", f"{name}: {error}" if str(error or "") else name)
+
+    def begin(self) -> None:
+        """Settle the scene and tell everybody.
+
+        Raises:
+            InfraError: the environment cannot be reset.
+            ConfigError: the arbiter cannot serve this scene.
+        """
+        self._start = time.perf_counter()
+        self._step = self._env.reset(self._scene)
+        self._success_at_reset = self._step.success
+        pose = self._pose()
+        self._digest = "" if pose is None else hashlib.sha256(pose.tobytes()).hexdigest()
+        if self._policy is not None:
+            self._policy.reset()
+        self._signals.begin(self._scene)
+        self._arbiter.begin(self._scene)
+        for sink in self._sinks:
+            sink.begin(self._scene, self._spec, self._instruction, self._step)
+            self._listening.append(sink)
+
+    def tick(self) -> None:
+        """Advance one control tick; afterwards `result` says whether it was the last.
+
+        Raises:
+            SpecMismatch: an action was refused.
+        """
+        if self.result is not None:
+            raise ConfigError("this episode is over; start another one")
+        if self._pacer is not None:
+            self._pacer.wait()
+        index, proprio = self._sources.total(), self._step.proprio
+        chunk = self._policy.chunk if self._policy is not None else None
+        signals = self._signals.update(index, proprio, self._last_action, chunk)
+        ruling, verdicts = self._arbiter.rule(index, proprio, signals, self.source)
+        self._obey(ruling)
+        action = self._next_action(proprio) if self.result is None else None
+        if action is None:
+            return
+        tick = Tick(index, proprio, action, self.source, signals, verdicts)
+        pose = self._pose()
+        self._step = self._env.step(action)
+        self._last_action = action
+        self._sources[tick.source] += 1
+        for sink in self._sinks:
+            sink.tick(tick, self._step, pose)
+        self._end_if_over(self._step)
+
+    def _obey(self, ruling: Ruling) -> None:
+        match ruling:
+            case Continue():
+                pass
+            case Start(motion, source):
+                self._start_motion(MotionDriver(motion, source, self._env, self._localizer))
+            case HandBack():
+                if self._motion is not None:
+                    self._motion.close()
+                    self._hand_back()
+            case Abort(reason):
+                self._end("abort", reason)
+            case _:
+                assert_never(ruling)
+
+    def _start_motion(self, motion: MotionDriver) -> None:
+        if self._policy is not None:
+            self._policy.flush()
+            self._interventions += 1
+        if self._motion is not None:
+            self._motion.close()
+        self._motion = motion
+
+    def _hand_back(self) -> None:
+        """Give the robot to the policy, which starts anew; its next look is a fresh one."""
+        self._motion = None
+        if self._policy is not None:
+            self._policy.reset()
+
+    def _next_action(self, proprio: Proprio) -> Action | None:
+        """Return the checked action of whoever drives; None when nobody does any more."""
+        if self._motion is not None:
+            wish = self._motion.next_action(proprio)
+            if not isinstance(wish, Outcome):
+                return self._checked(wish)
+            source = self._motion.source
+            self._arbiter.motion_ended(source, wish)
+            self._hand_back()
+            if self._policy is None:
+                ending = "completed" if wish.completed else "gave up"
+                self._end("abort", f"{source} {ending}: {wish.reason}".rstrip(": "))
+                return None
+        if self._policy is None:
+            self._end("abort", "nobody drives: there is no policy and no motion")
+            return None
+        return self._checked(self._policy.next_action(proprio))
+
+    def _checked(self, row: Array) -> Action:
+        check = self._checks.get(self.source)
+        if check is None:
+            check = self._checks[self.source] = ActionCheck(self._spec.action, self.source)
+        return check(row)
+
+    def _end_if_over(self, step: Step) -> None:
+        if step.success:
+            self._end("success")
+        elif step.terminated:
+            self._end("terminated", "the environment ended the episode without success")
+        elif step.truncated or self._sources.total() >= self._scene.task.max_steps:
+            self._end("truncated")
+
+    def _end(self, reason: EndReason, detail: str = "") -> None:
+        if self._motion is not None:
+            self._motion.close()
+        self.result = EpisodeResult(
+            scene=self._scene,
+            success=reason == "success",
+            reason=reason,
+            ticks=self._sources.total(),
+            sources=dict(self._sources),
+            interventions=self._interventions,
+            wall_s=time.perf_counter() - self._start,
+            success_at_reset=self._success_at_reset,
+            late_ticks=self._pacer.late if self._pacer is not None else 0,
+            inferences=self._policy.inferences if self._policy is not None else 0,
+            scene_digest=self._digest,
+            detail=detail,
+        )
+        # After an error the environment may not answer; asking it would hide the first error.
+        pose = None if reason == "error" else self._pose()
+        for sink in self._listening:
+            sink.end(self.result, pose)
+
+    def _pose(self) -> Array | None:
+        return None if self._drawn is None else np.array(self._drawn.pose(), dtype=np.float64)
