@@ -7,6 +7,7 @@ action, the action is checked, the environment steps, the tick is handed to the 
 from __future__ import annotations
 
 import hashlib
+import math
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -49,8 +50,8 @@ POLICY = "policy"
 """Source of the ticks that the policy drives."""
 
 
-class NoSignals:
-    """A signal source that knows nothing."""
+class ChunkSignals:
+    """A signal source that knows only what the policy says about its own chunk."""
 
     def begin(self, scene: Scene) -> None:
         """Need nothing."""
@@ -58,8 +59,10 @@ class NoSignals:
     def update(
         self, index: int, proprio: Proprio, action: Action | None, chunk: ActionChunk | None
     ) -> Mapping[str, float]:
-        """Return no signals."""
-        return {}
+        """Return the pending chunk's `dispersion` in metres, where the policy has that notion."""
+        if chunk is None or math.isnan(chunk.dispersion):
+            return {}
+        return {"dispersion": chunk.dispersion}
 
 
 class Episode:
@@ -93,7 +96,7 @@ class Episode:
             policy: None when only motions drive; the episode then ends with the motion.
             policy_seed: where the policy's draws come from, non-negative.
             instruction: told to the policy instead of the task's own, for control experiments.
-            signals: what the arbiter sees; nothing by default.
+            signals: what the arbiter sees; the policy's dispersion by default.
             localizer: answers the looks of motions.
             sinks: receive every tick, in order.
             clock: paces the ticks at the control rate; None runs as fast as it can.
@@ -109,7 +112,7 @@ class Episode:
         self._env, self._scene, self._arbiter = env, scene, arbiter
         self._spec = env.spec
         self._instruction = scene.task.instruction if instruction is None else instruction
-        self._signals = signals or NoSignals()
+        self._signals = signals or ChunkSignals()
         self._localizer = localizer
         self._sinks = tuple(sinks)
         self._drawn = env if isinstance(env, SnapshotEnv) else None

