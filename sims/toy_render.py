@@ -1,0 +1,233 @@
+"""Tiny pictures of the toy world: exact ray casting of boxes, cylinders and balls.
+
+A pixel `(column, row)` is the ray through `(column + 0.5, row + 0.5)`; depth is metres along the
+optical axis. Chroma is kept under shading, so a thing's colour word can be read off any pixel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from zetta.runtime.core import Array, Camera, Image, read_only
+from zetta.sims.toy_state import arm_rows, thing_rows
+from zetta.sims.toy_tasks import TABLE_HALF, TABLE_Z, ToyTask
+
+COLOURS: dict[str, tuple[int, int, int]] = {
+    "red": (220, 30, 30),
+    "green": (30, 180, 40),
+    "blue": (40, 60, 220),
+    "yellow": (235, 215, 30),
+    "magenta": (205, 40, 205),
+    "cyan": (30, 205, 215),
+    "orange": (240, 130, 20),
+}
+TABLE_COLOUR = (150, 142, 134)
+FLOOR_COLOUR = (70, 70, 74)
+FINGER_COLOUR = (215, 215, 220)
+PALM_COLOUR = (45, 45, 48)
+LIGHT = np.array([0.30, 0.20, 0.93])
+FAR = 10.0
+"""Depth of rays that meet nothing, metres."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lens:
+    """A pinhole with square pixels."""
+
+    height: int
+    width: int
+    focal: float
+    """Pixels."""
+
+    def intrinsics(self) -> Array:
+        """Return K; the principal point is the middle of the picture. Shape (3, 3)."""
+        return np.array(
+            [
+                [self.focal, 0.0, self.width / 2.0],
+                [0.0, self.focal, self.height / 2.0],
+                [0.0, 0.0, 1.0],
+            ]
+        )
+
+    def rays(self) -> Array:
+        """Return one direction per pixel with unit depth, optical frame. Shape (H*W, 3)."""
+        u = (np.arange(self.width) + 0.5 - self.width / 2.0) / self.focal
+        v = (np.arange(self.height) + 0.5 - self.height / 2.0) / self.focal
+        x, y = np.meshgrid(u, v)
+        return np.stack([x, y, np.ones_like(x)], axis=-1).reshape(-1, 3)  # (H*W, 3)
+
+
+def look_at(eye: tuple[float, float, float], target: tuple[float, float, float]) -> Array:
+    """Return the pose of an optical frame at `eye` that looks at `target`, world z up."""
+    forward = np.array(target) - np.array(eye)
+    forward /= np.linalg.norm(forward)
+    right = np.cross(forward, [0.0, 0.0, 1.0])
+    right /= np.linalg.norm(right)
+    pose = np.eye(4)
+    pose[:3, 0], pose[:3, 1], pose[:3, 2] = right, np.cross(forward, right), forward
+    pose[:3, 3] = eye
+    return pose
+
+
+FRONT_POSE = look_at((0.56, 0.0, TABLE_Z + 0.66), (0.0, 0.0, TABLE_Z + 0.02))
+WRIST_OFFSET = np.array([0.07, 0.0, -0.12])
+"""Position of the wrist camera in the frame of the end effector, whose z points to the table."""
+
+
+def rotation(quat: Array) -> Array:
+    """Return the matrix of a quaternion xyzw. Shape (3, 3)."""
+    x, y, z, w = (float(v) for v in quat)
+    return np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+            [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+            [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
+        ]
+    )
+
+
+def wrist_pose(toy: ToyTask, pose: Array, arm: int) -> Array:
+    """Return `T_world_cam` of the wrist camera of `arm` at a pose of the world."""
+    row = arm_rows(toy, pose)[arm]
+    turn = rotation(row[3:7])
+    tilt = np.arctan2(-WRIST_OFFSET[0], -WRIST_OFFSET[2])
+    c, s = np.cos(tilt), np.sin(tilt)
+    # The image's right is the gripper's y, its bottom points back to the fingers.
+    local = np.array([[0.0, -c, s], [1.0, 0.0, 0.0], [0.0, s, c]])
+    matrix = np.eye(4)
+    matrix[:3, :3] = turn @ local
+    matrix[:3, 3] = row[:3] + turn @ WRIST_OFFSET
+    return matrix
+
+
+def camera(name: str, lens: Lens, T_world_cam: Array) -> Camera:
+    """Return the calibration of a picture taken through `lens` from `T_world_cam`."""
+    return Camera(name, read_only(lens.intrinsics()), read_only(T_world_cam))
+
+
+def draw(
+    toy: ToyTask, pose: Array, lens: Lens, T_world_cam: Array
+) -> tuple[Image, npt.NDArray[np.float32]]:
+    """Return picture and depth of the world at `pose`."""
+    rays = lens.rays() @ T_world_cam[:3, :3].T  # (H*W, 3)
+    canvas = Canvas(T_world_cam[:3, 3], rays)
+    canvas.box(np.array([0.0, 0.0, 0.0]), np.eye(3), np.array([3.0, 3.0, 0.01]), FLOOR_COLOUR)
+    half = np.array([*TABLE_HALF, 0.02])
+    canvas.box(np.array([0.0, 0.0, TABLE_Z - 0.02]), np.eye(3), half, TABLE_COLOUR)
+    for thing, row in zip(toy.things, thing_rows(toy, pose), strict=True):
+        size, colour = (thing.radius, thing.half_height), COLOURS[thing.colour]
+        if thing.shape == "cube":
+            c, s = np.cos(row[3]), np.sin(row[3])
+            turn = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+            canvas.box(row[:3], turn, np.array([size[0], size[0], size[1]]), colour)
+        elif thing.shape == "ball":
+            canvas.ball(row[:3], size[0], colour)
+        else:
+            canvas.can(row[:3], size[0], size[1], colour)
+    for arm in arm_rows(toy, pose):
+        _draw_gripper(canvas, arm)
+    return canvas.picture(lens)
+
+
+def _draw_gripper(canvas: Canvas, arm: Array) -> None:
+    turn = rotation(arm[3:7])
+    reach = arm[7] / 2.0 + 0.007
+    for side in (-reach, reach):
+        centre = arm[:3] + turn @ np.array([0.0, side, -0.02])
+        canvas.box(centre, turn, np.array([0.008, 0.007, 0.03]), FINGER_COLOUR)
+    palm = arm[:3] + turn @ np.array([0.0, 0.0, -0.065])
+    canvas.box(palm, turn, np.array([0.018, 0.055, 0.015]), PALM_COLOUR)
+
+
+class Canvas:
+    """Nearest hit of every ray so far."""
+
+    def __init__(self, origin: Array, rays: Array) -> None:
+        self._origin = origin
+        self._rays = rays
+        self._depth = np.full(len(rays), FAR)
+        self._colour = np.zeros((len(rays), 3))
+
+    def box(self, centre: Array, turn: Array, half: Array, colour: tuple[int, int, int]) -> None:
+        """Draw a box of half extents `half`, turned by the matrix `turn`."""
+        hit, origin, rays = self._near(centre, float(np.linalg.norm(half)))
+        if not hit.size:
+            return
+        start = (origin - centre) @ turn
+        local = rays @ turn
+        local = np.where(np.abs(local) < 1e-12, 1e-12, local)
+        first = (-half * np.sign(local) - start) / local  # (n, 3)
+        last = (half * np.sign(local) - start) / local
+        axis = np.argmax(first, axis=1)
+        enter = np.take_along_axis(first, axis[:, None], axis=1)[:, 0]
+        valid = (enter < last.min(axis=1)) & (enter > 1e-4)
+        normal = -np.sign(np.take_along_axis(local, axis[:, None], axis=1)) * turn[:, axis].T
+        self._paint(hit, valid, enter, normal, colour)
+
+    def ball(self, centre: Array, radius: float, colour: tuple[int, int, int]) -> None:
+        """Draw a ball."""
+        hit, origin, rays = self._near(centre, radius)
+        if not hit.size:
+            return
+        start = origin - centre
+        a = np.einsum("ij,ij->i", rays, rays)
+        b = rays @ start
+        root = b * b - a * (start @ start - radius * radius)
+        enter = (-b - np.sqrt(np.maximum(root, 0.0))) / a
+        normal = (start + enter[:, None] * rays) / radius
+        self._paint(hit, (root > 0.0) & (enter > 1e-4), enter, normal, colour)
+
+    def can(
+        self, centre: Array, radius: float, half_height: float, colour: tuple[int, int, int]
+    ) -> None:
+        """Draw an upright cylinder."""
+        hit, origin, rays = self._near(centre, float(np.hypot(radius, half_height)))
+        if not hit.size:
+            return
+        start = origin - centre
+        flat, down = rays[:, :2], np.where(np.abs(rays[:, 2]) < 1e-12, 1e-12, rays[:, 2])
+        a = np.maximum(np.einsum("ij,ij->i", flat, flat), 1e-12)
+        b = flat @ start[:2]
+        root = b * b - a * (start[:2] @ start[:2] - radius * radius)
+        side = (-b - np.sqrt(np.maximum(root, 0.0))) / a
+        side_z = start[2] + side * rays[:, 2]
+        on_side = (root > 0.0) & (np.abs(side_z) <= half_height) & (side > 1e-4)
+        cap = (-half_height * np.sign(down) - start[2]) / down
+        spot = start[:2] + cap[:, None] * flat
+        on_cap = (np.einsum("ij,ij->i", spot, spot) <= radius * radius) & (cap > 1e-4)
+        normal = np.zeros_like(rays)
+        normal[:, :2] = np.where(on_cap[:, None], 0.0, (start[:2] + side[:, None] * flat) / radius)
+        normal[:, 2] = np.where(on_cap, -np.sign(down), 0.0)
+        self._paint(hit, on_side | on_cap, np.where(on_cap, cap, side), normal, colour)
+
+    def picture(self, lens: Lens) -> tuple[Image, npt.NDArray[np.float32]]:
+        """Return the finished picture and its depth, read-only."""
+        image = read_only(self._colour + 0.5, np.uint8).reshape(lens.height, lens.width, 3)
+        depth = read_only(self._depth, np.float32).reshape(lens.height, lens.width)
+        return image.view(np.uint8), depth.view(np.float32)
+
+    def _near(self, centre: Array, radius: float) -> tuple[npt.NDArray[np.intp], Array, Array]:
+        """Return the rays that pass the sphere around a shape: most need no exact test."""
+        offset = centre - self._origin
+        along = self._rays @ offset
+        length = np.einsum("ij,ij->i", self._rays, self._rays)
+        inside = offset @ offset - along * along / length <= radius * radius
+        hit = np.flatnonzero(inside)
+        return hit, self._origin, self._rays[hit]
+
+    def _paint(
+        self,
+        hit: npt.NDArray[np.intp],
+        valid: npt.NDArray[np.bool_],
+        depth: Array,
+        normal: Array,
+        colour: tuple[int, int, int],
+    ) -> None:
+        nearer = valid & (depth < self._depth[hit])
+        where = hit[nearer]
+        self._depth[where] = depth[nearer]
+        shade = 0.6 + 0.4 * np.maximum(normal[nearer] @ LIGHT, 0.0)
+        self._colour[where] = shade[:, None] * np.array(colour, dtype=np.float64)
