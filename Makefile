@@ -94,7 +94,8 @@ debian_install() {
   local missing=() name
   command -v dpkg-query >/dev/null || return 0
   for name in "$$@"; do
-    dpkg-query -W -f '$${db:Status-Status}\n' "$$name" "$${name}t64" 2>/dev/null \
+    # Newer releases append t64 to some names; dpkg-query fails when either is unknown.
+    { dpkg-query -W -f '$${db:Status-Status}\n' "$$name" "$${name}t64" 2>/dev/null || true; } \
       | grep -qx installed || missing+=("$$name")
   done
   [ $${#missing[@]} -gt 0 ] || return 0
