@@ -1,0 +1,111 @@
+"""What a worker process is given to do, and what it hands back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from zetta.runtime.core import EndReason, EpisodeResult, RunSpec, Sensing
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What a factory will run, as it finds itself in the worker."""
+
+    policies: Mapping[str, str] = field(default_factory=dict)
+    """Digest of whatever fixes the behaviour, by policy name."""
+    bundles: Mapping[str, str] = field(default_factory=dict)
+    """Content digest by bundle name."""
+    render_profile: str = "none"
+    sensing: Sensing = "vision"
+    versions: Mapping[str, str] = field(default_factory=dict)
+    conventions: Mapping[str, str] = field(default_factory=dict)
+    """Action convention, control rate and other declared settings, as text."""
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeRecord:
+    """What is kept of one episode; the scene and the policy are known from its `RunSpec`."""
+
+    success: bool
+    success_at_reset: bool
+    reason: EndReason
+    ticks: int
+    inferences: int
+    interventions: int
+    sources: Mapping[str, int]
+    """Ticks driven by each source."""
+    scene_digest: str
+    wall_s: float
+    late_ticks: int = 0
+    dispersion: float | None = None
+    """Mean dispersion of the chunks in metres; None when the policy has no such notion."""
+    predicates: Mapping[str, bool] = field(default_factory=dict)
+    """Goal predicates at the last tick: a label for diagnosis, read by no policy or critic."""
+    detail: str = ""
+
+
+def record_of(
+    result: EpisodeResult,
+    dispersion: float | None = None,
+    predicates: Mapping[str, bool] | None = None,
+) -> EpisodeRecord:
+    """Return what is kept of `result` and of what was seen beside it."""
+    return EpisodeRecord(
+        success=result.success,
+        success_at_reset=result.success_at_reset,
+        reason=result.reason,
+        ticks=result.ticks,
+        inferences=result.inferences,
+        interventions=result.interventions,
+        sources=dict(sorted(result.sources.items())),
+        scene_digest=result.scene_digest,
+        wall_s=result.wall_s,
+        late_ticks=result.late_ticks,
+        dispersion=dispersion,
+        predicates=dict(sorted((predicates or {}).items())),
+        detail=result.detail,
+    )
+
+
+class Watch(Protocol):
+    """How a factory shows that it is alive."""
+
+    def phase(self, text: str) -> None:
+        """Say what begins now, such as `building libero_object/3`."""
+        ...
+
+    def tick(self, index: int) -> None:
+        """Say that the running episode has reached a tick; may be called at every tick."""
+        ...
+
+
+class EpisodeFactory(Protocol):
+    """Runs episodes in one process and keeps what they share.
+
+    All episodes of one process are of one task, so the environment is built once. Workers get
+    the dotted name of a function that takes nothing and returns a factory.
+    """
+
+    def identify(self, specs: Sequence[RunSpec]) -> Identity:
+        """Build what `specs` need and say what it is.
+
+        Raises:
+            ConfigError: one of them asks for something that does not exist.
+            InfraError: the simulator or a policy is not usable here.
+        """
+        ...
+
+    def run(self, spec: RunSpec, watch: Watch) -> EpisodeRecord:
+        """Run one episode.
+
+        Raises:
+            InfraError: the machinery failed; the same scene may be tried again.
+            ZettaError: any other kind would fail again.
+        """
+        ...
+
+    def close(self) -> None:
+        """Free the environment and the policies."""
+        ...

@@ -1,0 +1,308 @@
+"""A local pool of worker processes that run episodes, one task at a time each.
+
+A process renders for one environment in its lifetime, so a worker serves one group of jobs (one
+task of one suite) and is then replaced. What fails for reasons of machinery is tried again on the
+same scene, in a fresh process, a bounded number of times, and is then handed back as an error:
+it is never a score. Which worker runs which job changes nothing but the wall time.
+"""
+
+from __future__ import annotations
+
+import selectors
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from zetta.runtime import errors
+from zetta.runtime.core import RunSpec
+from zetta.runtime.errors import ConfigError, InfraError, WorkerDied, ZettaError
+from zetta.runtime.rollouts.factory import EpisodeRecord, Identity
+from zetta.runtime.rollouts.messages import identity_from_json, record_from_json
+from zetta.runtime.rollouts.process import WorkerProcess
+
+POLL_S = 0.2
+SHARE_FROM = 3
+"""A free worker joins a task that others work on when at least so many of its jobs wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class PoolSettings:
+    """How a pool starts and watches its workers."""
+
+    factory: str
+    """Dotted name `package.module:function` of the episode factory."""
+    log_dir: Path
+    workers: int = 1
+    environment: Mapping[str, str] | None = None
+    """Environment variables of the workers; None passes ours on."""
+    silence_s: float = 300.0
+    """A worker that says nothing for so long is hung and is killed."""
+    stagger_s: float = 1.0
+    """Pause between two starts: graphics contexts created at once can lock each other up."""
+    attempts: int = 3
+    """How often one scene is tried before it is given up as an error."""
+    farewell_s: float = 5.0
+    """How long a worker may take to end by itself."""
+
+    def __post_init__(self) -> None:
+        if self.workers < 1:
+            raise ConfigError(f"--workers must be at least 1, got {self.workers}")
+        if not self.silence_s > 0:
+            raise ConfigError(f"the watchdog needs more than 0 s, got {self.silence_s:g}")
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One episode to run."""
+
+    key: str
+    """Content key: equal keys are the same episode."""
+    group: str
+    """Jobs of one group share an environment."""
+    spec: RunSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a job: a record, or the error that every attempt ended in."""
+
+    job: Job
+    record: EpisodeRecord | None
+    attempts: int
+    error: str = ""
+
+
+@dataclass(slots=True)
+class _Group:
+    name: str
+    waiting: deque[tuple[int, Job]]
+    workers: int = 0
+    proven: bool = False
+    """Some worker has run an episode of this group to its end."""
+
+
+@dataclass(slots=True)
+class _Desk:
+    """A running worker, its group and the job it has in hand."""
+
+    process: WorkerProcess
+    group: _Group
+    job_id: int
+    job: Job
+
+
+@dataclass(slots=True)
+class Pool:
+    """Runs jobs on worker processes; use as a context manager, so that none is left behind."""
+
+    settings: PoolSettings
+    _desks: dict[int, _Desk] = field(default_factory=dict)
+    _leaving: list[tuple[float, WorkerProcess]] = field(default_factory=list)
+    _attempts: dict[int, int] = field(default_factory=dict)
+    _groups: list[_Group] = field(default_factory=list)
+    _outcomes: deque[Outcome] = field(default_factory=deque)
+    _last_start: float = float("-inf")
+    _started: int = 0
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End every worker at once."""
+        for desk in self._desks.values():
+            desk.process.kill()
+        for _, process in self._leaving:
+            process.kill()
+        self._desks.clear()
+        self._leaving.clear()
+
+    def status(self) -> str:
+        """Return what the workers do at this moment, in one line."""
+        return " · ".join(desk.process.phase for desk in list(self._desks.values()))
+
+    def identify(self, specs: Sequence[RunSpec]) -> Identity:
+        """Ask a worker of its own what the factory would run for `specs`.
+
+        Raises:
+            ZettaError: whatever stops the factory from building it.
+            WorkerDied: the worker died or fell silent.
+        """
+        process = self._start_process("probe")
+        try:
+            process.identify(specs)
+            while True:
+                self._wait([process])
+                for message in process.messages():
+                    if message["say"] == "error":
+                        raise _named_error(message)
+                    if message["say"] == "identity":
+                        return identity_from_json(
+                            {k: v for k, v in message.items() if k not in ("say", "id")}
+                        )
+                self._check_silence(process)
+        finally:
+            process.kill()
+
+    def run(self, jobs: Sequence[Job]) -> Iterator[Outcome]:
+        """Run `jobs`, yielding each outcome as it comes (the order depends on the workers).
+
+        Raises:
+            ZettaError: an error that would meet every attempt (a wrong name, a foreign model).
+        """
+        self._groups = _grouped(jobs)
+        self._attempts = dict.fromkeys(range(len(jobs)), 0)
+        while True:
+            self._seat_workers()
+            yield from self._drain()
+            if not self._desks and not any(group.waiting for group in self._groups):
+                break
+            self._wait([desk.process for desk in self._desks.values()])
+            for seat, desk in list(self._desks.items()):
+                self._serve(seat, desk)
+            self._reap()
+            yield from self._drain()
+        while self._leaving:
+            time.sleep(0.02)
+            self._reap()
+
+    def _drain(self) -> Iterator[Outcome]:
+        while self._outcomes:
+            yield self._outcomes.popleft()
+
+    # ------------------------------------------------------------------ starting
+
+    def _seat_workers(self) -> None:
+        for seat in range(self.settings.workers):
+            if seat in self._desks:
+                continue
+            if time.monotonic() - self._last_start < self.settings.stagger_s:
+                return
+            group = self._next_group()
+            if group is None:
+                return
+            process = self._start_process(f"worker {seat + 1} ({group.name})")
+            group.workers += 1
+            job_id, job = group.waiting.popleft()
+            self._desks[seat] = _Desk(process, group, job_id, job)
+            process.run(job_id, job.spec)
+
+    def _next_group(self) -> _Group | None:
+        untouched = [g for g in self._groups if g.waiting and not g.workers]
+        if untouched:
+            return untouched[0]
+        shared = [g for g in self._groups if g.workers and len(g.waiting) >= SHARE_FROM * g.workers]
+        return max(shared, key=lambda g: len(g.waiting) / g.workers, default=None)
+
+    def _start_process(self, name: str) -> WorkerProcess:
+        self._started += 1
+        self._last_start = time.monotonic()
+        self.settings.log_dir.mkdir(parents=True, exist_ok=True)
+        log = self.settings.log_dir / f"{self._started:03d}-{_portable(name)}.log"
+        return WorkerProcess(name, self.settings.factory, log, self.settings.environment)
+
+    # ------------------------------------------------------------------ serving
+
+    def _wait(self, processes: Sequence[WorkerProcess]) -> None:
+        if not processes:
+            time.sleep(min(POLL_S, self.settings.stagger_s))
+            return
+        with selectors.DefaultSelector() as selector:
+            for process in processes:
+                selector.register(process, selectors.EVENT_READ)
+            selector.select(POLL_S)
+
+    def _serve(self, seat: int, desk: _Desk) -> None:
+        try:
+            for message in desk.process.messages():
+                if message["say"] == "result":
+                    self._finish(seat, desk, record_from_json(message["record"]))
+                    return
+                if message["say"] == "error":
+                    self._fail(seat, desk, _named_error(message), bool(message["again"]))
+                    return
+            self._check_silence(desk.process)
+        except WorkerDied as error:
+            self._fail(seat, desk, error, again=True)
+
+    def _check_silence(self, process: WorkerProcess) -> None:
+        silent = time.monotonic() - process.heard_at
+        if silent > self.settings.silence_s:
+            raise WorkerDied(process.last_words(f"said nothing for {silent:.0f} s and was killed"))
+
+    def _finish(self, seat: int, desk: _Desk, record: EpisodeRecord) -> None:
+        if record.reason == "error":
+            said = InfraError(record.detail or "the episode ended in an error without a word")
+            self._fail(seat, desk, said, again=True)
+            return
+        desk.group.proven = True
+        attempts = self._attempts[desk.job_id] + 1
+        self._outcomes.append(Outcome(desk.job, record, attempts))
+        if desk.group.waiting:
+            desk.job_id, desk.job = desk.group.waiting.popleft()
+            desk.process.run(desk.job_id, desk.job.spec)
+            return
+        self._dismiss(seat, desk)
+
+    def _fail(self, seat: int, desk: _Desk, error: ZettaError, again: bool) -> None:
+        desk.process.kill()
+        del self._desks[seat]
+        desk.group.workers -= 1
+        if not again:
+            raise error
+        self._attempts[desk.job_id] += 1
+        attempts = self._attempts[desk.job_id]
+        if attempts < self.settings.attempts:
+            desk.group.waiting.appendleft((desk.job_id, desk.job))
+            return
+        self._outcomes.append(Outcome(desk.job, None, attempts, str(error)))
+        if not desk.group.proven:
+            self._give_up(desk.group, str(error))
+
+    def _give_up(self, group: _Group, error: str) -> None:
+        """A task that has never worked, in as many processes as one scene may use, is left."""
+        while group.waiting:
+            job_id, job = group.waiting.popleft()
+            self._outcomes.append(Outcome(job, None, self._attempts[job_id], error))
+
+    # ------------------------------------------------------------------ ending
+
+    def _dismiss(self, seat: int, desk: _Desk) -> None:
+        desk.process.stop()
+        del self._desks[seat]
+        desk.group.workers -= 1
+        self._leaving.append((time.monotonic() + self.settings.farewell_s, desk.process))
+
+    def _reap(self) -> None:
+        still: list[tuple[float, WorkerProcess]] = []
+        for deadline, process in self._leaving:
+            if process.ended() or time.monotonic() > deadline:
+                process.kill()
+            else:
+                still.append((deadline, process))
+        self._leaving = still
+
+
+def _grouped(jobs: Sequence[Job]) -> list[_Group]:
+    groups: dict[str, _Group] = {}
+    for job_id, job in enumerate(jobs):
+        group = groups.setdefault(job.group, _Group(job.group, deque()))
+        group.waiting.append((job_id, job))
+    return list(groups.values())
+
+
+def _named_error(message: Mapping[str, Any]) -> ZettaError:
+    """Return the error a worker described, as the class it had there."""
+    kind = getattr(errors, str(message["kind"]), None)
+    if not (isinstance(kind, type) and issubclass(kind, ZettaError)):
+        kind = ZettaError
+    return kind(str(message["message"]))
+
+
+def _portable(name: str) -> str:
+    return "".join(c if c.isalnum() else "-" for c in name).strip("-")
