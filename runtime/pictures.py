@@ -1,0 +1,214 @@
+"""Episodes as pictures: a strip or a film, drawn again from logged poses."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from PIL import Image as Pillow
+from PIL import ImageDraw, ImageFont
+
+from zetta.runtime.core import Env, Image, SnapshotEnv
+from zetta.runtime.episode_log import EpisodeRecord
+from zetta.runtime.errors import ConfigError, InfraError, SpecMismatch, suggest
+
+PANEL = 256
+"""Height of one camera's panel in a film, pixels; small pictures are enlarged to it."""
+STRIP_PANEL = 176
+BAR = 32
+"""Height of a caption bar in pixels; keeps a film's height a multiple of 16, as encoders want."""
+STRIP_MOMENTS = 8
+DARK, LIGHT, ACCENT = (24, 26, 31), (232, 234, 237), (255, 196, 87)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One drawable moment of an episode."""
+
+    row: int
+    """Row of the log's poses."""
+    caption: str
+    source: str
+
+
+def moments(record: EpisodeRecord, every: int = 1) -> tuple[Moment, ...]:
+    """Return every `every`-th moment of an episode and always its last."""
+    if record.poses is None:
+        raise ConfigError("this log holds no poses, so it cannot be drawn again")
+    last = len(record.poses) - 1
+    rows = sorted({*range(0, last + 1, every), last})
+    return tuple(_moment(record, row) for row in rows)
+
+
+def strip_moments(record: EpisodeRecord, count: int = STRIP_MOMENTS) -> tuple[Moment, ...]:
+    """Return `count` evenly spaced moments, the first and the last among them."""
+    every = moments(record)
+    picks = np.unique(np.linspace(0, len(every) - 1, count).round().astype(int))
+    return tuple(every[i] for i in picks)
+
+
+def _moment(record: EpisodeRecord, row: int) -> Moment:
+    if row < len(record.ticks):
+        tick = record.ticks[row]
+        return Moment(row, f"tick {tick.index}", tick.source)
+    source = record.ticks[-1].source if record.ticks else "nobody"
+    return Moment(row, f"end: {record.header.result.reason}", source)
+
+
+def choose_cameras(env: Env, names: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the cameras to draw: those named, else all.
+
+    Raises:
+        ConfigError: no such camera.
+    """
+    offered = tuple(camera.name for camera in env.spec.cameras)
+    for name in names:
+        if name not in offered:
+            raise ConfigError(f"no camera {name!r}; {suggest(name, offered)}")
+    return tuple(names) or offered
+
+
+def drawn(
+    env: Env, record: EpisodeRecord, cameras: Sequence[str], chosen: Sequence[Moment]
+) -> Iterator[tuple[Moment, list[Image]]]:
+    """Draw moments with `env`, which holds the episode's scene; its physics is not touched.
+
+    Raises:
+        SpecMismatch: `env` cannot show a pose.
+    """
+    if not isinstance(env, SnapshotEnv) or record.poses is None:
+        raise SpecMismatch(f"{env.spec.name} cannot draw a logged moment")
+    for moment in chosen:
+        env.show(record.poses[moment.row])
+        images = env.observe(cameras).images
+        yield moment, [images[name] for name in cameras]
+
+
+def write_strip(
+    path: Path, env: Env, record: EpisodeRecord, cameras: Sequence[str], count: int = STRIP_MOMENTS
+) -> None:
+    """Write a PNG: one column for each moment, one row for each camera.
+
+    Raises:
+        ConfigError: the log holds no poses.
+        InfraError: the file cannot be written.
+    """
+    columns = [
+        np.vstack([_bar(moment, STRIP_PANEL), *(_panel(i, STRIP_PANEL, True) for i in images)])
+        for moment, images in drawn(env, record, cameras, strip_moments(record, count))
+    ]
+    picture = np.hstack(columns)
+    title = _text_bar(_title(record), picture.shape[1], LIGHT)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        Pillow.fromarray(np.vstack([title, picture])).save(temporary, format="PNG")
+        temporary.replace(path)
+    except OSError as error:
+        raise InfraError(f"cannot write {path}: {error}") from error
+
+
+def write_video(
+    path: Path,
+    env: Env,
+    record: EpisodeRecord,
+    cameras: Sequence[str],
+    every: int = 2,
+    advance: Callable[[int], None] = lambda count: None,
+) -> None:
+    """Write an MP4 in real time: the cameras side by side over a caption.
+
+    Args:
+        path: the file.
+        env: holds the episode's scene.
+        record: the log.
+        cameras: left to right.
+        every: ticks between two frames.
+        advance: told how many frames are finished.
+
+    Raises:
+        ConfigError: the log holds no poses.
+        InfraError: no encoder works here, or the file cannot be written.
+    """
+    chosen = moments(record, every)
+    frames = _frames(env, record, cameras, chosen)
+    temporary = path.with_name(f".{path.stem}.{os.getpid()}.part.mp4")
+    try:
+        with _encoder(temporary, next(frames), record.header.spec.control_hz / every) as encode:
+            for count, frame in enumerate(frames, start=2):
+                encode(frame)
+                advance(count)
+        temporary.replace(path)
+    except (OSError, ImportError, RuntimeError) as error:
+        temporary.unlink(missing_ok=True)
+        reason = str(error).strip().splitlines() or [type(error).__name__]
+        raise InfraError(f"cannot write the video {path}: {reason[-1]}") from error
+
+
+@contextlib.contextmanager
+def _encoder(path: Path, first: Image, fps: float) -> Iterator[Callable[[Image], None]]:
+    import imageio_ffmpeg
+
+    writer = imageio_ffmpeg.write_frames(
+        str(path), (first.shape[1], first.shape[0]), fps=fps, quality=7, ffmpeg_log_level="error"
+    )
+    writer.send(None)
+    try:
+        writer.send(np.ascontiguousarray(first))
+        yield lambda frame: writer.send(np.ascontiguousarray(frame))
+    finally:
+        writer.close()
+
+
+def _frames(
+    env: Env, record: EpisodeRecord, cameras: Sequence[str], chosen: Sequence[Moment]
+) -> Iterator[Image]:
+    for moment, images in drawn(env, record, cameras, chosen):
+        panels = np.hstack([_panel(image, PANEL, False) for image in images])
+        width = -(-panels.shape[1] // 16) * 16
+        canvas = np.full((PANEL + BAR, width, 3), DARK, dtype=np.uint8)
+        canvas[:PANEL, : panels.shape[1]] = panels
+        caption = f"{moment.caption}  {moment.source}  {record.header.instruction}"
+        canvas[PANEL:] = _text_bar(caption, width, LIGHT)
+        yield canvas
+
+
+def _panel(image: Image, height: int, square: bool) -> Image:
+    """Scale to `height`; a strip's panels are also letterboxed into a square."""
+    scale = height / max(image.shape[:2]) if square else height / image.shape[0]
+    size = (max(1, round(image.shape[1] * scale)), max(1, round(image.shape[0] * scale)))
+    method = Pillow.Resampling.NEAREST if scale > 1.5 else Pillow.Resampling.LANCZOS
+    scaled = np.asarray(Pillow.fromarray(image).resize(size, method))
+    if not square:
+        return scaled
+    canvas = np.full((height, height, 3), DARK, dtype=np.uint8)
+    top, left = (height - size[1]) // 2, (height - size[0]) // 2
+    canvas[top : top + size[1], left : left + size[0]] = scaled
+    return canvas
+
+
+def _bar(moment: Moment, width: int) -> Image:
+    return _text_bar(
+        f"{moment.caption}  {moment.source}", width, LIGHT if moment.source == "policy" else ACCENT
+    )
+
+
+def _text_bar(text: str, width: int, colour: tuple[int, int, int]) -> Image:
+    bar = Pillow.new("RGB", (width, BAR), DARK)
+    pen = ImageDraw.Draw(bar)
+    font = ImageFont.load_default(size=14)
+    while text and pen.textlength(text, font=font) > width - 12:
+        text = text[:-2].rstrip("…") + "…" if len(text) > 2 else ""
+    pen.text((6, BAR // 2), text, fill=colour, font=font, anchor="lm")
+    return np.asarray(bar)
+
+
+def _title(record: EpisodeRecord) -> str:
+    header = record.header
+    scene, run = header.scene, header.run
+    what = f"{scene.task.suite} task {scene.task.index} init {scene.layout} seed {scene.seed}"
+    how = f"policy {run.policy_name}, bundle {run.bundle[:12]}, sensing {run.sensing}"
+    return f"{header.instruction}   |   {what}   |   {how}   |   {header.result.reason}"
