@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from zetta.runtime.core import (
     Action,
@@ -28,7 +29,6 @@ from zetta.runtime.core import (
     Step,
     Task,
     Truth,
-    read_only,
 )
 from zetta.runtime.errors import ConfigError, SpecMismatch, suggest
 from zetta.sims.toy_expert import expert_motion
@@ -176,7 +176,7 @@ class ToyEnv:
         """
         pose = self.pose() if self._shown is None else self._shown.copy()
         images: dict[str, Image] = {}
-        depths: dict[str, np.ndarray[tuple[int, ...], np.dtype[np.float32]]] = {}
+        depths: dict[str, npt.NDArray[np.float32]] = {}
         calibrations: dict[str, Camera] = {}
         for name in cameras:
             if name not in self._lenses:
@@ -265,17 +265,15 @@ class ToyEnv:
         if tick == faults.camera_frozen_at:
             self._frozen = pose_of(world, DT)
 
-    def _look(
-        self, name: str, pose: Array
-    ) -> tuple[Image, np.ndarray[tuple[int, ...], np.dtype[np.float32]], Camera]:
+    def _look(self, name: str, pose: Array) -> tuple[Image, npt.NDArray[np.float32], Camera]:
         faults, lens = self.faults, self._lenses[name]
         struck = name == faults.camera
         if struck and self._frozen is not None and pose[0] >= self._frozen[0]:
             pose = self._frozen
         image, depth = draw(self.toy, pose, lens, self._mount(name, pose))
         if struck and 0 <= faults.camera_black_at <= round(float(pose[0]) * CONTROL_HZ):
-            image = read_only(np.zeros_like(image), np.uint8).view(np.uint8)
-            depth = read_only(np.zeros_like(depth), np.float32).view(np.float32)
+            image, depth = np.zeros_like(image), np.zeros_like(depth)
+            image.flags.writeable = depth.flags.writeable = False
         told = self._mount(name, pose)
         if struck:
             told[:2, 3] += (faults.camera_shift_x, faults.camera_shift_y)

@@ -8,6 +8,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from zetta.runtime.core import Action, Array, EnvSpec, Look, Motion, Outcome, Sense, Truth
+from zetta.sims.toy_physics import OPENING_MAX, STEP_M
 from zetta.sims.toy_state import arm_rows, thing_rows
 from zetta.sims.toy_tasks import TABLE_Z, On, ToyTask
 
@@ -76,6 +77,8 @@ class _Driver:
     def _pick(self, arm: int, item: int) -> _Part:
         x, y, z = self._place(item)
         yield from self._go(arm, np.array([x, y, TABLE_Z + CLEARANCE]), OPEN)
+        while arm_rows(self._env.toy, self._env.pose())[arm, 7] < 0.9 * OPENING_MAX:
+            yield from self._hold(arm, OPEN, 1)
         yield from self._go(arm, np.array([x, y, z]), OPEN)
         yield from self._hold(arm, CLOSE, 14)
         yield from self._go(arm, np.array([x, y, TABLE_Z + CLEARANCE]), CLOSE)
@@ -99,13 +102,17 @@ class _Driver:
             error = goal - self._site(arm)
             if np.abs(error).max() < NEAR + 0.05 * self._noise:
                 return True
-            yield self._action(arm, np.clip(error / 0.05 * 0.7, -1.0, 1.0), grip)
+            yield self._action(arm, self._toward(arm, goal), grip)
         return False
 
     def _hold(self, arm: int, grip: float, ticks: int) -> _Part:
+        spot = self._site(arm)
         for _ in range(ticks):
-            yield self._action(arm, np.zeros(3), grip)
+            yield self._action(arm, self._toward(arm, spot), grip)
         return True
+
+    def _toward(self, arm: int, goal: Array) -> Array:
+        return np.clip((goal - self._site(arm)) / STEP_M * 0.7, -1.0, 1.0)
 
     def _action(self, arm: int, move: Array, grip: float) -> Action:
         rows = np.zeros((len(self._env.toy.arms), 7))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from zetta.runtime.errors import ConfigError, suggest
 
@@ -55,7 +55,7 @@ class ToyFaults:
         Raises:
             ConfigError: unknown name, or a value that is not a number.
         """
-        kinds = {f.name: type(f.default) for f in fields(cls)}
+        kinds: dict[str, type] = {f.name: type(f.default) for f in fields(cls)}
         values: dict[str, int | float | str] = {}
         for name, text in options.items():
             if name not in kinds:
@@ -65,4 +65,4 @@ class ToyFaults:
             except ValueError:
                 kind = kinds[name].__name__
                 raise ConfigError(f"fault {name!r} takes a {kind}, not {text!r}") from None
-        return cls(**values)  # type: ignore[arg-type]
+        return replace(cls(), **values)  # type: ignore[arg-type]

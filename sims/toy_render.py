@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from zetta.runtime.core import Array, Camera, Image, read_only
-from zetta.sims.toy_state import arm_rows, thing_rows
+from zetta.runtime.core import Array, Camera, Image
+from zetta.sims.toy_state import arm_rows, frozen, thing_rows
 from zetta.sims.toy_tasks import TABLE_HALF, TABLE_Z, ToyTask
 
 COLOURS: dict[str, tuple[int, int, int]] = {
@@ -72,8 +72,8 @@ def look_at(eye: tuple[float, float, float], target: tuple[float, float, float])
     return pose
 
 
-FRONT_POSE = look_at((0.56, 0.0, TABLE_Z + 0.66), (0.0, 0.0, TABLE_Z + 0.02))
-WRIST_OFFSET = np.array([0.07, 0.0, -0.12])
+FRONT_POSE = look_at((0.60, 0.0, TABLE_Z + 0.66), (-0.02, 0.0, TABLE_Z + 0.05))
+WRIST_OFFSET = np.array([0.10, 0.0, -0.10])
 """Position of the wrist camera in the frame of the end effector, whose z points to the table."""
 
 
@@ -105,7 +105,7 @@ def wrist_pose(toy: ToyTask, pose: Array, arm: int) -> Array:
 
 def camera(name: str, lens: Lens, T_world_cam: Array) -> Camera:
     """Return the calibration of a picture taken through `lens` from `T_world_cam`."""
-    return Camera(name, read_only(lens.intrinsics()), read_only(T_world_cam))
+    return Camera(name, frozen(lens.intrinsics()), frozen(T_world_cam.copy()))
 
 
 def draw(
@@ -148,6 +148,7 @@ class Canvas:
     def __init__(self, origin: Array, rays: Array) -> None:
         self._origin = origin
         self._rays = rays
+        self._units = rays / np.sqrt(np.einsum("ij,ij->i", rays, rays))[:, None]
         self._depth = np.full(len(rays), FAR)
         self._colour = np.zeros((len(rays), 3))
 
@@ -205,17 +206,17 @@ class Canvas:
 
     def picture(self, lens: Lens) -> tuple[Image, npt.NDArray[np.float32]]:
         """Return the finished picture and its depth, read-only."""
-        image = read_only(self._colour + 0.5, np.uint8).reshape(lens.height, lens.width, 3)
-        depth = read_only(self._depth, np.float32).reshape(lens.height, lens.width)
-        return image.view(np.uint8), depth.view(np.float32)
+        image = (self._colour + 0.5).astype(np.uint8).reshape(lens.height, lens.width, 3)
+        depth = self._depth.astype(np.float32).reshape(lens.height, lens.width)
+        image.flags.writeable = depth.flags.writeable = False
+        return image, depth
 
     def _near(self, centre: Array, radius: float) -> tuple[npt.NDArray[np.intp], Array, Array]:
         """Return the rays that pass the sphere around a shape: most need no exact test."""
         offset = centre - self._origin
-        along = self._rays @ offset
-        length = np.einsum("ij,ij->i", self._rays, self._rays)
-        inside = offset @ offset - along * along / length <= radius * radius
-        hit = np.flatnonzero(inside)
+        reach = offset @ offset - radius * radius
+        along = self._units @ offset
+        hit = np.flatnonzero(along * along >= reach)
         return hit, self._origin, self._rays[hit]
 
     def _paint(
