@@ -38,7 +38,6 @@ from zetta.sims.toy_render import FRONT_POSE, Lens, camera, draw, wrist_pose
 from zetta.sims.toy_state import (
     Session,
     check_pose,
-    holds,
     lost,
     pack,
     pose_of,
@@ -235,15 +234,15 @@ class ToyEnv:
 
     def _step(self) -> Step:
         world = self._running()
-        success = all(holds(self.toy, world, goal) for goal in self.toy.goals)
+        pose = pose_of(world, DT)
+        truth = truth_of(self.toy, world, pose)
+        success = all(truth.predicates.values())
         terminated = success or lost(self.toy, world)
         truncated = not terminated and world.tick >= self._max_steps
         if not self._ended:
             self._ended = (
                 "success" if success else "lost" if terminated else "budget" if truncated else ""
             )
-        pose = pose_of(world, DT)
-        truth = truth_of(self.toy, world, pose)
         return Step(self._proprio(pose), success, terminated, truncated, truth)
 
     def _proprio(self, pose: Array) -> Proprio:

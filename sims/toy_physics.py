@@ -238,7 +238,7 @@ class World:
             dx, dy = body.x - arm.x, body.y - arm.y
             if abs(body.z - arm.z) > body.thing.half_height + TIP / 2.0:
                 continue
-            # A lateral move of this tick may have brought a finger into the thing: its centre counts.
+            # This tick's move may have brought a finger into the thing: its centre counts.
             inside = abs(dx * fx + dy * fy) <= arm.opening / 2.0
             fits = 2.0 * body.thing.radius <= arm.opening + 1e-3
             if inside and fits and abs(dx * fy - dy * fx) <= REACH * body.thing.radius:

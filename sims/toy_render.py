@@ -6,6 +6,7 @@ optical axis. Chroma is kept under shading, so a thing's colour word can be read
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,12 +53,14 @@ class Lens:
             ]
         )
 
-    def rays(self) -> Array:
-        """Return one direction per pixel with unit depth, optical frame. Shape (H*W, 3)."""
-        u = (np.arange(self.width) + 0.5 - self.width / 2.0) / self.focal
-        v = (np.arange(self.height) + 0.5 - self.height / 2.0) / self.focal
-        x, y = np.meshgrid(u, v)
-        return np.stack([x, y, np.ones_like(x)], axis=-1).reshape(-1, 3)  # (H*W, 3)
+
+@functools.cache
+def _rays(lens: Lens) -> Array:
+    """Return one direction per pixel with unit depth, optical frame. Shape (H*W, 3)."""
+    u = (np.arange(lens.width) + 0.5 - lens.width / 2.0) / lens.focal
+    v = (np.arange(lens.height) + 0.5 - lens.height / 2.0) / lens.focal
+    x, y = np.meshgrid(u, v)
+    return np.stack([x, y, np.ones_like(x)], axis=-1).reshape(-1, 3)  # (H*W, 3)
 
 
 def look_at(eye: tuple[float, float, float], target: tuple[float, float, float]) -> Array:
@@ -73,8 +76,10 @@ def look_at(eye: tuple[float, float, float], target: tuple[float, float, float])
 
 
 FRONT_POSE = look_at((0.60, 0.0, TABLE_Z + 0.66), (-0.02, 0.0, TABLE_Z + 0.05))
-WRIST_OFFSET = np.array([0.10, 0.0, -0.10])
+WRIST_OFFSET = np.array([0.06, 0.0, -0.11])
 """Position of the wrist camera in the frame of the end effector, whose z points to the table."""
+WRIST_TILT = -0.25
+"""Radians by which the wrist camera leans back towards the fingers."""
 
 
 def rotation(quat: Array) -> Array:
@@ -93,8 +98,7 @@ def wrist_pose(toy: ToyTask, pose: Array, arm: int) -> Array:
     """Return `T_world_cam` of the wrist camera of `arm` at a pose of the world."""
     row = arm_rows(toy, pose)[arm]
     turn = rotation(row[3:7])
-    tilt = np.arctan2(-WRIST_OFFSET[0], -WRIST_OFFSET[2])
-    c, s = np.cos(tilt), np.sin(tilt)
+    c, s = np.cos(WRIST_TILT), np.sin(WRIST_TILT)
     # The image's right is the gripper's y, its bottom points back to the fingers.
     local = np.array([[0.0, -c, s], [1.0, 0.0, 0.0], [0.0, s, c]])
     matrix = np.eye(4)
@@ -112,11 +116,10 @@ def draw(
     toy: ToyTask, pose: Array, lens: Lens, T_world_cam: Array
 ) -> tuple[Image, npt.NDArray[np.float32]]:
     """Return picture and depth of the world at `pose`."""
-    rays = lens.rays() @ T_world_cam[:3, :3].T  # (H*W, 3)
+    rays = _rays(lens) @ T_world_cam[:3, :3].T  # (H*W, 3)
     canvas = Canvas(T_world_cam[:3, 3], rays)
-    canvas.box(np.array([0.0, 0.0, 0.0]), np.eye(3), np.array([3.0, 3.0, 0.01]), FLOOR_COLOUR)
-    half = np.array([*TABLE_HALF, 0.02])
-    canvas.box(np.array([0.0, 0.0, TABLE_Z - 0.02]), np.eye(3), half, TABLE_COLOUR)
+    canvas.level(0.0, None, FLOOR_COLOUR)
+    canvas.level(TABLE_Z, TABLE_HALF, TABLE_COLOUR)
     for thing, row in zip(toy.things, thing_rows(toy, pose), strict=True):
         size, colour = (thing.radius, thing.half_height), COLOURS[thing.colour]
         if thing.shape == "cube":
@@ -142,6 +145,11 @@ def _draw_gripper(canvas: Canvas, arm: Array) -> None:
     canvas.box(palm, turn, np.array([0.018, 0.055, 0.015]), PALM_COLOUR)
 
 
+def _shade(facing: npt.ArrayLike) -> Array:
+    """Return brightness by the cosine between a face and the light."""
+    return np.asarray(0.6 + 0.4 * np.maximum(facing, 0.0))
+
+
 class Canvas:
     """Nearest hit of every ray so far."""
 
@@ -151,6 +159,20 @@ class Canvas:
         self._units = rays / np.sqrt(np.einsum("ij,ij->i", rays, rays))[:, None]
         self._depth = np.full(len(rays), FAR)
         self._colour = np.zeros((len(rays), 3))
+
+    def level(
+        self, z: float, half: tuple[float, float] | None, colour: tuple[int, int, int]
+    ) -> None:
+        """Draw a horizontal face at height `z`, endless or of half extents `half`."""
+        down = self._rays[:, 2]
+        enter = (z - self._origin[2]) / np.where(np.abs(down) < 1e-12, 1e-12, down)
+        valid = (enter > 1e-4) & (enter < self._depth)
+        if half is not None:
+            x = self._origin[0] + enter * self._rays[:, 0]
+            y = self._origin[1] + enter * self._rays[:, 1]
+            valid &= (np.abs(x) <= half[0]) & (np.abs(y) <= half[1])
+        self._depth[valid] = enter[valid]
+        self._colour[valid] = np.array(colour, dtype=np.float64) * _shade(float(LIGHT[2]))
 
     def box(self, centre: Array, turn: Array, half: Array, colour: tuple[int, int, int]) -> None:
         """Draw a box of half extents `half`, turned by the matrix `turn`."""
@@ -230,5 +252,5 @@ class Canvas:
         nearer = valid & (depth < self._depth[hit])
         where = hit[nearer]
         self._depth[where] = depth[nearer]
-        shade = 0.6 + 0.4 * np.maximum(normal[nearer] @ LIGHT, 0.0)
+        shade = _shade(normal[nearer] @ LIGHT)
         self._colour[where] = shade[:, None] * np.array(colour, dtype=np.float64)

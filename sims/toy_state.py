@@ -18,7 +18,7 @@ import numpy as np
 from zetta.runtime.core import ArmState, Array, Proprio, Truth
 from zetta.runtime.errors import SpecMismatch
 from zetta.sims.toy_physics import REST, Arm, Body, World, carrying_radius
-from zetta.sims.toy_tasks import TABLE_Z, On, ToyTask
+from zetta.sims.toy_tasks import TABLE_Z, ToyTask
 
 ARM_WIDTH = 9
 THING_WIDTH = 4
@@ -101,14 +101,14 @@ def truth_of(toy: ToyTask, world: World, pose: Array) -> Truth:
     objects[:, 5] = np.sin(rows[:, 3] / 2.0)
     objects[:, 6] = np.cos(rows[:, 3] / 2.0)
     frozen(objects)
-    named = {thing.name: objects[i] for i, thing in enumerate(toy.things)}
-    return Truth(named, {str(goal): holds(toy, world, goal) for goal in toy.goals})
+    named = {name: objects[i] for i, name in enumerate(toy.names)}
+    goals = {text: holds(world, item, target) for text, item, target in toy.goal_pairs}
+    return Truth(named, goals)
 
 
-def holds(toy: ToyTask, world: World, goal: On) -> bool:
-    """Tell whether the item lies on the target, released and at rest."""
-    item = toy.index_of(goal.item)
-    body, under = world.bodies[item], world.bodies[toy.index_of(goal.target)]
+def holds(world: World, item: int, target: int) -> bool:
+    """Tell whether thing `item` lies on thing `target`, released and at rest."""
+    body, under = world.bodies[item], world.bodies[target]
     if world.held_by(item) >= 0 or max(body.moved, under.moved) > REST:
         return False
     near = under.distance(body.x, body.y) <= carrying_radius(under.thing)
@@ -117,8 +117,10 @@ def holds(toy: ToyTask, world: World, goal: On) -> bool:
 
 def lost(toy: ToyTask, world: World) -> bool:
     """Tell whether something the goal needs has left the table for good."""
-    names = [name for goal in toy.goals for name in (goal.item, goal.target)]
-    return any(world.bodies[toy.index_of(name)].z < TABLE_Z for name in names)
+    return any(
+        world.bodies[item].z < TABLE_Z or world.bodies[target].z < TABLE_Z
+        for _, item, target in toy.goal_pairs
+    )
 
 
 # --------------------------------------------------------------------------- snapshots

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -93,10 +93,26 @@ class ToyTask:
     goals: tuple[On, ...]
     arms: tuple[ArmPlan, ...]
     permuted: bool
+    names: tuple[str, ...] = field(init=False)
+    """Names of the things."""
+    goal_pairs: tuple[tuple[str, int, int], ...] = field(init=False)
+    """Text, item and target of every goal; the latter two count things."""
+
+    def __post_init__(self) -> None:
+        names = tuple(thing.name for thing in self.things)
+        pairs = tuple((str(g), names.index(g.item), names.index(g.target)) for g in self.goals)
+        object.__setattr__(self, "names", names)
+        object.__setattr__(self, "goal_pairs", pairs)
 
     def index_of(self, name: str) -> int:
-        """Return the position of the thing called `name`."""
-        return next(i for i, thing in enumerate(self.things) if thing.name == name)
+        """Return the position of the thing called `name`.
+
+        Raises:
+            ConfigError: no such thing.
+        """
+        if name not in self.names:
+            raise ConfigError(f"this toy task has no {name!r}; {suggest(name, self.names)}")
+        return self.names.index(name)
 
 
 _FLOOR = TABLE_Z + 0.012
