@@ -81,7 +81,7 @@ class EpisodeHeader:
 
 
 @dataclass(frozen=True, slots=True)
-class EpisodeRecord:
+class LoggedEpisode:
     """A logged episode, without simulator truth."""
 
     header: EpisodeHeader
@@ -215,7 +215,7 @@ def read_header(folder: Path) -> EpisodeHeader:
     return from_json(EpisodeHeader, plain)
 
 
-def read_episode(folder: Path) -> EpisodeRecord:
+def read_episode(folder: Path) -> LoggedEpisode:
     """Read a log without its truth.
 
     Raises:
@@ -231,7 +231,7 @@ def read_episode(folder: Path) -> EpisodeRecord:
                 poses = np.asarray(file["poses"], dtype=np.float64)
     except (OSError, ValueError, KeyError) as error:
         raise ConfigError(f"the log {folder} cannot be read: {error}") from error
-    return EpisodeRecord(header, ticks, poses)
+    return LoggedEpisode(header, ticks, poses)
 
 
 def read_truth(folder: Path) -> tuple[Truth | None, ...]:

@@ -13,7 +13,7 @@ from PIL import Image as Pillow
 from PIL import ImageDraw, ImageFont
 
 from zetta.runtime.core import Env, Image, SnapshotEnv
-from zetta.runtime.episode_log import EpisodeRecord
+from zetta.runtime.episode_log import LoggedEpisode
 from zetta.runtime.errors import ConfigError, InfraError, SpecMismatch, suggest
 
 PANEL = 256
@@ -22,6 +22,7 @@ STRIP_PANEL = 176
 BAR = 32
 """Height of a caption bar in pixels; keeps a film's height a multiple of 16, as encoders want."""
 STRIP_MOMENTS = 8
+GAP = 4
 DARK, LIGHT, ACCENT = (24, 26, 31), (232, 234, 237), (255, 196, 87)
 
 
@@ -35,7 +36,7 @@ class Moment:
     source: str
 
 
-def moments(record: EpisodeRecord, every: int = 1) -> tuple[Moment, ...]:
+def moments(record: LoggedEpisode, every: int = 1) -> tuple[Moment, ...]:
     """Return every `every`-th moment of an episode and always its last."""
     if record.poses is None:
         raise ConfigError("this log holds no poses, so it cannot be drawn again")
@@ -44,14 +45,14 @@ def moments(record: EpisodeRecord, every: int = 1) -> tuple[Moment, ...]:
     return tuple(_moment(record, row) for row in rows)
 
 
-def strip_moments(record: EpisodeRecord, count: int = STRIP_MOMENTS) -> tuple[Moment, ...]:
+def strip_moments(record: LoggedEpisode, count: int = STRIP_MOMENTS) -> tuple[Moment, ...]:
     """Return `count` evenly spaced moments, the first and the last among them."""
     every = moments(record)
     picks = np.unique(np.linspace(0, len(every) - 1, count).round().astype(int))
     return tuple(every[i] for i in picks)
 
 
-def _moment(record: EpisodeRecord, row: int) -> Moment:
+def _moment(record: LoggedEpisode, row: int) -> Moment:
     if row < len(record.ticks):
         tick = record.ticks[row]
         return Moment(row, f"tick {tick.index}", tick.source)
@@ -73,7 +74,7 @@ def choose_cameras(env: Env, names: Sequence[str] = ()) -> tuple[str, ...]:
 
 
 def drawn(
-    env: Env, record: EpisodeRecord, cameras: Sequence[str], chosen: Sequence[Moment]
+    env: Env, record: LoggedEpisode, cameras: Sequence[str], chosen: Sequence[Moment]
 ) -> Iterator[tuple[Moment, list[Image]]]:
     """Draw moments with `env`, which holds the episode's scene; its physics is not touched.
 
@@ -89,7 +90,7 @@ def drawn(
 
 
 def write_strip(
-    path: Path, env: Env, record: EpisodeRecord, cameras: Sequence[str], count: int = STRIP_MOMENTS
+    path: Path, env: Env, record: LoggedEpisode, cameras: Sequence[str], count: int = STRIP_MOMENTS
 ) -> None:
     """Write a PNG: one column for each moment, one row for each camera.
 
@@ -101,7 +102,8 @@ def write_strip(
         np.vstack([_bar(moment, STRIP_PANEL), *(_panel(i, STRIP_PANEL, True) for i in images)])
         for moment, images in drawn(env, record, cameras, strip_moments(record, count))
     ]
-    picture = np.hstack(columns)
+    gap = np.full((columns[0].shape[0], GAP, 3), DARK, dtype=np.uint8)
+    picture = np.hstack([part for column in columns for part in (column, gap)][:-1])
     title = _text_bar(_title(record), picture.shape[1], LIGHT)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
@@ -114,7 +116,7 @@ def write_strip(
 def write_video(
     path: Path,
     env: Env,
-    record: EpisodeRecord,
+    record: LoggedEpisode,
     cameras: Sequence[str],
     every: int = 2,
     advance: Callable[[int], None] = lambda count: None,
@@ -164,7 +166,7 @@ def _encoder(path: Path, first: Image, fps: float) -> Iterator[Callable[[Image],
 
 
 def _frames(
-    env: Env, record: EpisodeRecord, cameras: Sequence[str], chosen: Sequence[Moment]
+    env: Env, record: LoggedEpisode, cameras: Sequence[str], chosen: Sequence[Moment]
 ) -> Iterator[Image]:
     for moment, images in drawn(env, record, cameras, chosen):
         panels = np.hstack([_panel(image, PANEL, False) for image in images])
@@ -206,7 +208,7 @@ def _text_bar(text: str, width: int, colour: tuple[int, int, int]) -> Image:
     return np.asarray(bar)
 
 
-def _title(record: EpisodeRecord) -> str:
+def _title(record: LoggedEpisode) -> str:
     header = record.header
     scene, run = header.scene, header.run
     what = f"{scene.task.suite} task {scene.task.index} init {scene.layout} seed {scene.seed}"

@@ -1,6 +1,6 @@
 """The composition root: from a `RunSpec` to an `Episode`, in this process or in a worker.
 
-A worker names `zetta.runtime.cli.assemble:EpisodeFactory`; nobody else puts parts together.
+A worker names a function of this room; nobody else puts parts together.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Assembled:
     facts: RunFacts
 
 
-class EpisodeFactory:
+class Assembler:
     """Builds episodes one after the other, reusing the environment of the last task.
 
     A process draws pictures of one environment only, so the first task that is asked for is the
@@ -169,18 +169,18 @@ class EpisodeFactory:
         return policy
 
 
-_factory: list[EpisodeFactory] = []
+_assembler: list[Assembler] = []
 
 
 def assemble(spec: RunSpec) -> Episode:
     """Return the episode of `spec`, unlogged, from this process's own factory.
 
     Raises:
-        ConfigError, SpecMismatch, InfraError: see `EpisodeFactory.assemble`.
+        ConfigError, SpecMismatch, InfraError: see `Assembler.assemble`.
     """
-    if not _factory:
-        _factory.append(EpisodeFactory())
-    return _factory[0].assemble(spec).episode
+    if not _assembler:
+        _assembler.append(Assembler())
+    return _assembler[0].assemble(spec).episode
 
 
 def find_simulator(name: str) -> Simulator:
