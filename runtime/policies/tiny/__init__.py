@@ -1,0 +1,1 @@
+"""The embedded policy: small, trained here, served by ONNX Runtime."""
