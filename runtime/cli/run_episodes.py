@@ -1,0 +1,235 @@
+"""Carries out the episodes of `zetta run`: one process for each task, a log for each episode."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Final
+
+from zetta.runtime.cli import output
+from zetta.runtime.cli.assemble import Assembled, Assembler
+from zetta.runtime.cli.live import LiveLine
+from zetta.runtime.core import Init, RunSpec
+from zetta.runtime.episode_log import read_episode
+from zetta.runtime.errors import InfraError, WorkerDied, ZettaError
+from zetta.runtime.pacing import MonotonicClock
+from zetta.runtime.pictures import choose_cameras, write_strip, write_video
+
+EPISODES: Final = "episodes"
+STRIP, VIDEO = "strip.png", "video.mp4"
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeReport:
+    """One entry of `episodes` in the answer of `zetta run`."""
+
+    suite: str
+    task: int
+    init: int | str
+    """The init's number, or `sampled`."""
+    seed: int
+    policy_seed: int
+    instruction: str = ""
+    success: bool = False
+    success_at_reset: bool = False
+    reason: str = "error"
+    ticks: int = 0
+    sources: Mapping[str, int] = field(default_factory=dict)
+    interventions: int = 0
+    inferences: int = 0
+    late_ticks: int = 0
+    wall_s: float = 0.0
+    scene_digest: str = ""
+    log: str | None = None
+    strip: str | None = None
+    video: str | None = None
+    detail: str = ""
+    error: str | None = None
+    """Why the episode could not be carried out; such an episode is no score."""
+
+    @property
+    def name(self) -> str:
+        """Name such as `libero_object task 0 init 3`."""
+        scene = f"init {self.init}" if self.init != "sampled" else f"sampled seed {self.seed}"
+        return f"{self.suite} task {self.task} {scene}"
+
+    @property
+    def verdict(self) -> str:
+        """What a person wants to know of it, in a few words."""
+        if self.error is not None:
+            return f"error, no score: {self.error}"
+        spent = f"{self.ticks} ticks, {self.wall_s:.1f} s"
+        if self.success:
+            return f"solved ({spent})"
+        why = self.detail or {"truncated": "out of ticks"}.get(self.reason, self.reason)
+        return f"not solved: {why} ({spent})"
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the answer says once for all its episodes."""
+
+    versions: Mapping[str, str] = field(default_factory=dict)
+    render_profile: str = ""
+    bundle: str = ""
+    policy: Mapping[str, str] = field(default_factory=dict)
+    """Name, digest and seed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How episodes are run and what is kept of them."""
+
+    video: bool = False
+    strip: bool = True
+    realtime: bool = False
+
+
+Keep = Callable[[EpisodeReport, Facts], None]
+"""Called after every episode, so that nothing is lost with what comes later."""
+
+
+def run_here(
+    specs: Sequence[RunSpec], folder: Path, manner: Manner, command: str, keep: Keep
+) -> None:
+    """Run episodes of one task in this process.
+
+    An error while an episode runs is recorded with it and the next one is tried.
+
+    Raises:
+        ConfigError, SpecMismatch, InfraError: an episode could not even be put together.
+    """
+    assembler = Assembler(command)
+    try:
+        for i, spec in enumerate(specs):
+            log = folder / EPISODES / f"{i:03d}"
+            label = f"episode {i + 1}/{len(specs)}"
+            with LiveLine(label) as line:
+                clock = MonotonicClock() if manner.realtime else None
+                assembled = assembler.assemble(spec, log, [line], clock)
+                report = _run_one(spec, assembled, log)
+            report = _with_pictures(report, assembled, log, manner)
+            output.note(f"{label}: {report.name}: {report.verdict}")
+            keep(report, facts_of(spec, assembled))
+    finally:
+        assembler.close()
+
+
+def facts_of(spec: RunSpec, assembled: Assembled) -> Facts:
+    """Return what the answer says of an episode's parts."""
+    policy = assembled.facts.policy
+    return Facts(
+        versions=assembled.facts.versions,
+        render_profile=assembled.env.spec.render_profile,
+        bundle=assembled.facts.bundle,
+        policy={"name": spec.policy, "digest": "" if policy is None else policy.digest},
+    )
+
+
+def blank_report(spec: RunSpec, error: str | None = None) -> EpisodeReport:
+    """Return the report of an episode of which nothing is known yet."""
+    init = spec.layout.k if isinstance(spec.layout, Init) else "sampled"
+    return EpisodeReport(spec.suite, spec.task, init, spec.seed, spec.policy_seed, error=error)
+
+
+def _run_one(spec: RunSpec, assembled: Assembled, log: Path) -> EpisodeReport:
+    start = time.perf_counter()
+    error = None
+    try:
+        assembled.episode.run()
+    except ZettaError as failure:
+        error = f"{type(failure).__name__}: {failure}"
+    result = assembled.episode.result
+    known = asdict(blank_report(spec, error))
+    known |= {
+        "instruction": assembled.scene.task.instruction,
+        "wall_s": time.perf_counter() - start,
+        "log": str(log) if log.exists() else None,
+    }
+    if result is not None:
+        same = ("success", "success_at_reset", "reason", "ticks", "interventions", "inferences")
+        for name in (*same, "late_ticks", "scene_digest", "detail", "wall_s"):
+            known[name] = getattr(result, name)
+        known["sources"] = dict(result.sources)
+    return EpisodeReport(**known)
+
+
+def _with_pictures(
+    report: EpisodeReport, assembled: Assembled, log: Path, manner: Manner
+) -> EpisodeReport:
+    """Draw what was asked for; a picture that fails is said and costs the episode nothing."""
+    drawn: dict[str, str] = {}
+    if report.log is None or report.ticks == 0:
+        return report
+    try:
+        record = read_episode(log)
+        if record.poses is None:
+            return report
+        env, cameras = assembled.env, choose_cameras(assembled.env)
+        if manner.strip:
+            write_strip(log / STRIP, env, record, cameras)
+            drawn["strip"] = str(log / STRIP)
+        if manner.video:
+            frames = len(record.poses) // 2
+            with output.progress("video", frames) as advance:
+                write_video(log / VIDEO, env, record, cameras, advance=lambda n: advance(n, ""))
+            drawn["video"] = str(log / VIDEO)
+    except ZettaError as error:
+        output.note(f"no picture of this episode: {error}")
+    return EpisodeReport(**{**asdict(report), **drawn})
+
+
+# ------------------------------------------------------------------ several tasks
+
+
+def run_in_children(
+    specs: Sequence[RunSpec], folder: Path, arguments: Callable[[RunSpec], list[str]], keep: Keep
+) -> None:
+    """Run each task in a process of its own, because a process draws one environment only.
+
+    Args:
+        specs: the episodes, tasks in order.
+        folder: the run folder; each task gets a folder of its own in it.
+        arguments: the options of `zetta run` for the task of a spec, without `--out` and `--json`.
+        keep: see `Keep`.
+    """
+    for (suite, task), group in groupby(specs, key=lambda spec: (spec.suite, spec.task)):
+        episodes = list(group)
+        output.note(f"{suite} task {task}: {len(episodes)} episodes in a process of their own")
+        out = folder / f"{suite}-{task}"
+        try:
+            answer = _ask_child([*arguments(episodes[0]), "--out", str(out), "--json"])
+        except InfraError as error:
+            for spec in episodes:
+                keep(blank_report(spec, str(error)), Facts())
+            continue
+        facts = Facts(**{name: answer[name] for name in Facts.__dataclass_fields__})
+        for plain in answer["episodes"]:
+            keep(EpisodeReport(**plain), facts)
+
+
+def _ask_child(arguments: Sequence[str]) -> Mapping[str, Any]:
+    """Run `zetta run` in a child and return its answer; its progress stays on our stderr."""
+    command = [sys.executable, "-m", "zetta.runtime.cli.main", "run", *arguments]
+    child = subprocess.run(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=False
+    )
+    try:
+        answer: Any = json.loads(child.stdout)
+    except ValueError:
+        raise WorkerDied(f"the process ended with code {child.returncode} and no answer") from None
+    if "episodes" not in answer:
+        raise InfraError(str(answer.get("error", {}).get("message", "no episodes")))
+    return dict(answer)
+
+
+def tasks_of(specs: Sequence[RunSpec]) -> Iterator[tuple[str, int]]:
+    """Yield each task of the plan once, in order."""
+    seen: dict[tuple[str, int], None] = {(spec.suite, spec.task): None for spec in specs}
+    yield from seen

@@ -1,0 +1,170 @@
+"""What `zetta run` shall run: from options to one `RunSpec` for each episode."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final, cast
+
+from zetta.runtime import registry
+from zetta.runtime.cli.assemble import find_scene
+from zetta.runtime.core import Init, Layout, RunSpec, Sampled, Sensing, Simulator
+from zetta.runtime.errors import ConfigError, suggest
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """What is run when only the simulator is named, and what to try after it."""
+
+    suite: str
+    policy: str
+    task: int = 0
+    video: bool = False
+    building: str = ""
+    """How long the first tick takes to come."""
+    next: tuple[str, ...] = ()
+
+
+DEFAULTS: Final[Mapping[str, Defaults]] = {
+    "libero": Defaults(
+        suite="libero_object",
+        policy="zetta/tiny",
+        video=True,
+        building="about 15 s; the first time up to 2 minutes, while meshes are prepared and kept",
+        next=(
+            "zetta run --sim libero --suite libero_spatial --task 3 --init 7 --video",
+            "zetta run --sim libero --suite libero_object_swap --episodes 5",
+            "zetta run --sim libero --list",
+        ),
+    ),
+    "toy": Defaults(
+        suite="toy_pick",
+        policy="toy/reach",
+        building="a moment",
+        next=(
+            "zetta run --sim toy --suite toy_swap --init sampled --episodes 10",
+            "zetta run --sim toy --policy oracle/expert --sensing oracle --video",
+            "zetta run --sim toy --list",
+        ),
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """The options of `zetta run`, as typed; None where nothing was said."""
+
+    sim: str
+    suite: str | None = None
+    tasks: str | None = None
+    init: str | None = None
+    seed: int = 0
+    episodes: int = 1
+    policy: str | None = None
+    policy_seed: int = 0
+    temperature: float | None = None
+    render: str = "fast"
+    sensing: str = "vision"
+    any_profile: bool = False
+
+    @property
+    def only_sim(self) -> bool:
+        """Whether nothing but the simulator was chosen."""
+        return self == Wishes(self.sim, policy_seed=self.policy_seed)
+
+
+def plan(wishes: Wishes, simulator: Simulator) -> tuple[RunSpec, ...]:
+    """Return one spec for each episode, tasks in order.
+
+    Episode `i` of a task takes init `k + i`, or the sampled scene of seed `seed + i`: which scene
+    is run depends on the options alone, never on what happened before.
+
+    Raises:
+        ConfigError: something does not exist; nothing has been built yet.
+    """
+    if wishes.episodes < 1:
+        raise ConfigError(f"got --episodes {wishes.episodes}; at least 1 is needed")
+    if wishes.seed < 0 or wishes.policy_seed < 0:
+        raise ConfigError("a seed is 0 or greater")
+    defaults = _defaults(wishes.sim, simulator)
+    first = RunSpec(
+        sim=wishes.sim,
+        suite=wishes.suite or defaults.suite,
+        task=0,
+        layout=_layout(wishes.init),
+        seed=wishes.seed,
+        policy=wishes.policy or defaults.policy,
+        policy_seed=wishes.policy_seed,
+        sensing=cast(Sensing, wishes.sensing),
+        render=wishes.render,
+        options=_options(wishes),
+    )
+    _check_policy(first.policy)
+    suites = simulator.suites()
+    count = suites.get(first.suite, 1)
+    specs = [
+        _episode(replace(first, task=task), i)
+        for task in task_numbers(wishes.tasks or str(defaults.task), count)
+        for i in range(wishes.episodes)
+    ]
+    for spec in specs:
+        find_scene(simulator, spec)
+    return tuple(specs)
+
+
+def _defaults(sim: str, simulator: Simulator) -> Defaults:
+    known = DEFAULTS.get(sim)
+    if known is not None:
+        return known
+    return Defaults(suite=next(iter(simulator.suites()), ""), policy="random")
+
+
+def _check_policy(name: str) -> None:
+    if not name.startswith(registry.ORACLE_PREFIX) and name not in registry.names("policies"):
+        known = (*registry.names("policies"), "oracle/expert")
+        raise ConfigError(f"unknown policy {name!r}; {suggest(name, known)}")
+
+
+def _options(wishes: Wishes) -> dict[str, str]:
+    options: dict[str, str] = {}
+    if wishes.temperature is not None:
+        options["temperature"] = f"{wishes.temperature:g}"
+    if wishes.any_profile:
+        options["any_profile"] = "yes"
+    return options
+
+
+def _layout(text: str | None) -> Layout:
+    if text == "sampled":
+        return Sampled()
+    if text is not None and not text.isdigit():
+        raise ConfigError(f"--init is a number or 'sampled', got {text!r}")
+    return Init(int(text or 0))
+
+
+def _episode(spec: RunSpec, i: int) -> RunSpec:
+    if isinstance(spec.layout, Init):
+        return replace(spec, layout=Init(spec.layout.k + i))
+    return replace(spec, seed=spec.seed + i)
+
+
+def task_numbers(text: str, count: int) -> tuple[int, ...]:
+    """Return the task numbers of a list such as `0,2-4` or `all`.
+
+    >>> task_numbers("0,2-4", 10)
+    (0, 2, 3, 4)
+
+    Raises:
+        ConfigError: not such a list.
+    """
+    if text == "all":
+        return tuple(range(count))
+    numbers: list[int] = []
+    for part in text.split(","):
+        low, dash, high = part.strip().partition("-")
+        if not low.isdigit() or (dash and not high.isdigit()):
+            raise ConfigError(f"--task takes numbers such as 3, 0-4, 1,5 or all; got {text!r}")
+        numbers += range(int(low), int(high or low) + 1)
+    if len(set(numbers)) != len(numbers) or not numbers:
+        raise ConfigError(f"--task {text!r} names no task, or one twice")
+    return tuple(numbers)
