@@ -49,8 +49,8 @@ class GateError(ZettaError):
 def suggest(name: str, known: Iterable[str]) -> str:
     """Return a hint naming the nearest known names, or all of them when they are few.
 
-    >>> suggest("libero_objct", ["libero_object", "libero_goal"])
-    "did you mean 'libero_object'?"
+    >>> suggest("objct", ["object", "goal"])
+    "did you mean 'object'?"
     """
     names = sorted(known)
     near = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
