@@ -1,0 +1,88 @@
+"""Collect demonstrations task by task; a killed run continues where its file ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from zetta.runtime.errors import ConfigError
+from zetta.sims.libero.demonstrations import Recording, RecordingSpec, read, record, save
+from zetta.sims.libero.env import LiberoEnv
+
+TRAINING_INITS = tuple(range(10, 50))
+STRIDE = 7
+"""Init states are walked in this stride, so that few demonstrations already spread over them."""
+SAVE_EVERY = 4
+
+
+def recording_path(folder: Path, suite: str, task: int, kind: str = "demo") -> Path:
+    """Return where the recordings of a task are kept."""
+    return folder / f"{kind}-{suite}-{task}.npz"
+
+
+def collect(
+    suite: str,
+    task: int,
+    wanted: int,
+    folder: Path,
+    noise: float = 1.0,
+    on_recording: Callable[[RecordingSpec, Recording | None], None] = lambda spec, made: None,
+) -> int:
+    """Record until `wanted` successful demonstrations of a task are on disk.
+
+    Args:
+        suite: suite name.
+        task: task index.
+        wanted: number of recordings.
+        folder: where recordings are kept.
+        noise: level of the disturbance, 1.0 as designed.
+        on_recording: called after each attempt.
+
+    Returns:
+        The number of recordings on disk; fewer than `wanted` when the expert fails too often.
+    """
+    path = recording_path(folder, suite, task)
+    kept = list(read(path)) if path.exists() else []
+    if len(kept) >= wanted:
+        return len(kept)
+    attempt = kept[-1].spec.noise_seed + 1 if kept else 0
+    last = attempt + 3 * wanted
+    env = LiberoEnv(suite, task)
+    try:
+        while len(kept) < wanted and attempt < last:
+            init = TRAINING_INITS[attempt * STRIDE % len(TRAINING_INITS)]
+            spec = RecordingSpec(suite, task, init, attempt, noise)
+            attempt += 1
+            made = record(env, spec)
+            on_recording(spec, made)
+            if made is not None:
+                kept.append(made)
+                if len(kept) % SAVE_EVERY == 0:
+                    save(path, kept)
+    finally:
+        env.close()
+    save(path, kept)
+    return len(kept)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run as `python -m zetta.sims.libero.collect FOLDER WANTED SUITE:TASK …`."""
+    if len(arguments) < 3:
+        raise ConfigError("usage: python -m zetta.sims.libero.collect FOLDER WANTED SUITE:TASK …")
+    folder, wanted = Path(arguments[0]), int(arguments[1])
+
+    def report(spec: RecordingSpec, made: Recording | None) -> None:
+        ticks = "failed" if made is None else f"{len(made.actions)} ticks"
+        print(
+            f"{spec.suite}#{spec.task} init {spec.init} seed {spec.noise_seed}: {ticks}", flush=True
+        )
+
+    for name in arguments[2:]:
+        suite, _, task = name.partition(":")
+        print(name, collect(suite, int(task), wanted, folder, on_recording=report), flush=True)
+
+
+if __name__ == "__main__":
+    import sys
+
+    main(sys.argv[1:])

@@ -1,0 +1,261 @@
+"""Demonstrations of the scripted experts, kept as seeds, actions and labels, without pictures.
+
+A recording is a few kilobytes. Pictures are drawn later from its poses (`shards.py`), only where
+they are wanted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from zetta.runtime.core import Array, Init, Proprio, Scene, Sense, Step
+from zetta.runtime.errors import ConfigError
+from zetta.sims.libero.env import LiberoEnv
+from zetta.sims.libero.experts import Expert
+from zetta.sims.libero.world import World
+
+FRAME_EVERY = 4
+"""Ticks between stored poses, from which pictures can be drawn."""
+EVALUATION_INITS = frozenset(range(10))
+"""Init states that no training run may touch."""
+
+NOISE = {
+    "approach": 0.30,
+    "move": 0.30,
+    "lift": 0.15,
+    "descend": 0.12,
+    "lower": 0.12,
+    "retreat": 0.10,
+    "close": 0.03,
+    "open": 0.03,
+}
+"""Ornstein-Uhlenbeck level by phase, in action units; phases that are not named get 0.08."""
+OTHER_NOISE = 0.08
+BURST_PHASES = frozenset({"approach", "descend", "move"})
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingSpec:
+    """What makes a recording; equal specs give equal recordings."""
+
+    suite: str
+    task: int
+    init: int
+    noise_seed: int
+    noise: float = 1.0
+    detour: float = 0.5
+    """Probability that the episode begins with an unlabelled move to the side."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """One successful demonstration of T ticks with F stored poses."""
+
+    spec: RecordingSpec
+    instruction: str
+    actions: npt.NDArray[np.float32]
+    """Executed, shape (T, 7)."""
+    closing: npt.NDArray[np.float32]
+    """Gripper command of the expert, shape (T,), -1 open, +1 closed."""
+    proprio: npt.NDArray[np.float32]
+    """Before each action: position 3, quaternion xyzw 4, opening, velocity. Shape (T, 9)."""
+    focus: npt.NDArray[np.float32]
+    """Shape (T, 3), world, metres."""
+    destination: npt.NDArray[np.float32]
+    """Shape (T, 3), NaN where there is none."""
+    phase: tuple[str, ...]
+    labelled: npt.NDArray[np.bool_]
+    """Whether the tick shows what an expert would do. Shape (T,)."""
+    poses: npt.NDArray[np.float32]
+    """At every `FRAME_EVERY`-th tick. Shape (F, N)."""
+
+
+class Disturbance:
+    """Noise on top of the expert's action, so that demonstrations show corrections."""
+
+    def __init__(self, level: float, seed: int) -> None:
+        self._rng = np.random.default_rng(seed)
+        self._level = level
+        self._drift = np.zeros(6)
+        self._burst = np.zeros(6)
+        self._burst_left = 0
+
+    def applied(self, action: Array, phase: str) -> Array:
+        """Return `action` with noise of the phase's level, still inside [-1, 1]."""
+        level = NOISE.get(phase, OTHER_NOISE) * self._level
+        self._drift = 0.8 * self._drift + 0.6 * level * self._rng.normal(size=6)
+        extra = self._drift * np.array([1, 1, 1, 0.15, 0.15, 0.15])
+        if (
+            self._burst_left == 0
+            and phase in BURST_PHASES
+            and self._rng.random() < 0.02 * self._level
+        ):
+            self._burst_left = 5
+            reach = 0.6 if phase == "descend" else 1.0
+            self._burst = np.concatenate(
+                [self._rng.uniform(-reach, reach, 3), self._rng.uniform(-0.15, 0.15, 3)]
+            )
+        if self._burst_left:
+            self._burst_left -= 1
+            extra = extra + self._burst
+        noisy = np.array(action, dtype=np.float64)
+        noisy[:6] = np.clip(noisy[:6] + extra, -1, 1)
+        # Stored as float32, executed as what is stored: a replay is then bit-exact.
+        return noisy.astype(np.float32).astype(np.float64)
+
+
+class Recorder:
+    """Collects the rows of one episode."""
+
+    def __init__(self, env: LiberoEnv, expert: Expert) -> None:
+        self._env, self._expert = env, expert
+        self._rows: list[tuple[Array, float, Array, Array, Array, str, bool]] = []
+        self._poses: list[Array] = []
+
+    def tick(self, proprio: Proprio, executed: Array, wanted: Array, labelled: bool) -> None:
+        """Note one tick before it is executed."""
+        if len(self._rows) % FRAME_EVERY == 0:
+            self._poses.append(self._env.pose())
+        arm, expert = proprio.arms[0], self._expert
+        felt = np.concatenate(
+            [arm.ee_pos, arm.ee_quat, [arm.gripper_opening, arm.gripper_velocity]]
+        )
+        goal = expert.destination
+        self._rows.append(
+            (
+                executed,
+                float(wanted[6]),
+                felt,
+                expert.focus.copy(),
+                np.full(3, np.nan) if goal is None else goal.copy(),
+                expert.phase,
+                labelled,
+            )
+        )
+
+    def recording(self, spec: RecordingSpec) -> Recording:
+        """Return what was noted."""
+        actions, closing, felt, focus, goal, phase, labelled = zip(*self._rows, strict=True)
+        return Recording(
+            spec,
+            self._env.task.instruction,
+            np.asarray(actions, np.float32),
+            np.asarray(closing, np.float32),
+            np.asarray(felt, np.float32),
+            np.asarray(focus, np.float32),
+            np.asarray(goal, np.float32),
+            tuple(phase),
+            np.asarray(labelled, bool),
+            np.asarray(self._poses, np.float32),
+        )
+
+
+def record(env: LiberoEnv, spec: RecordingSpec) -> Recording | None:
+    """Let the expert solve one scene under noise; return None when it does not succeed.
+
+    Raises:
+        ConfigError: the scene is kept for evaluation.
+    """
+    if spec.init in EVALUATION_INITS:
+        raise ConfigError(f"init {spec.init} is kept for evaluation; train on 10 and above")
+    step = env.reset(Scene(env.task, Init(spec.init), 0))
+    expert = Expert(World(env.control))
+    recorder = Recorder(env, expert)
+    disturbance = Disturbance(spec.noise, spec.noise_seed)
+    rng = np.random.default_rng([spec.noise_seed, 1])
+    if rng.random() < spec.detour:
+        step = _detour(env, recorder, step, rng)
+    return drive(env, expert, recorder, disturbance, step, spec)
+
+
+def drive(
+    env: LiberoEnv,
+    expert: Expert,
+    recorder: Recorder,
+    disturbance: Disturbance,
+    step: Step,
+    spec: RecordingSpec,
+) -> Recording | None:
+    """Let `expert` finish the episode from here; return the recording of a success."""
+    motion = expert.motion()
+    try:
+        wanted = next(motion)
+        for _ in range(env.task.max_steps + 60):
+            executed = disturbance.applied(wanted, expert.phase)
+            recorder.tick(step.proprio, executed, wanted, labelled=True)
+            step = env.step(executed)
+            if step.success:
+                return recorder.recording(spec)
+            wanted = motion.send(Sense(step.proprio))
+    except StopIteration:
+        pass
+    finally:
+        motion.close()
+    return None
+
+
+def _detour(env: LiberoEnv, recorder: Recorder, step: Step, rng: np.random.Generator) -> Step:
+    """Move to a random place near the start; these ticks are not labelled."""
+    goal = step.proprio.arms[0].ee_pos + rng.uniform(-1, 1, 3) * [0.10, 0.10, 0.06]
+    for _ in range(25):
+        error = goal - step.proprio.arms[0].ee_pos
+        if np.linalg.norm(error) < 0.015:
+            break
+        action = np.zeros(7)
+        action[:3] = np.clip(error / 0.05 * 1.5, -1, 1)
+        action[6] = -1.0
+        action = action.astype(np.float32).astype(np.float64)
+        recorder.tick(step.proprio, action, action, labelled=False)
+        step = env.step(action)
+    return step
+
+
+# --------------------------------------------------------------------------- files
+
+
+_ARRAYS = ("actions", "closing", "proprio", "focus", "destination", "labelled", "poses")
+
+
+def save(path: Path, recordings: list[Recording]) -> None:
+    """Write recordings of one task to one compressed file, atomically."""
+    head = [
+        {"spec": asdict(r.spec), "instruction": r.instruction, "phase": list(r.phase)}
+        for r in recordings
+    ]
+    arrays = {f"{i}.{name}": getattr(r, name) for i, r in enumerate(recordings) for name in _ARRAYS}
+    temporary = path.with_suffix(".part.npz")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    np.savez_compressed(
+        temporary,
+        head=np.frombuffer(json.dumps(head).encode(), np.uint8),
+        **arrays,  # type: ignore[arg-type]
+    )
+    temporary.replace(path)
+
+
+def read(path: Path) -> Iterator[Recording]:
+    """Yield the recordings of a file.
+
+    Raises:
+        ConfigError: the file is damaged or of another kind.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        head = json.loads(arrays["head"].tobytes())
+        for i, entry in enumerate(head):
+            parts = {name: arrays[f"{i}.{name}"] for name in _ARRAYS}
+            yield Recording(
+                spec=RecordingSpec(**entry["spec"]),
+                instruction=entry["instruction"],
+                phase=tuple(entry["phase"]),
+                **parts,
+            )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ConfigError(f"{path} holds no recordings: {error}") from error
