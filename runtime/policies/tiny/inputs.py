@@ -91,7 +91,8 @@ def network_px(camera: CameraName, uv: npt.ArrayLike) -> Float32:
     points = np.asarray(uv, dtype=np.float64)
     if camera == "agentview":
         return (points / 2.0 - np.array([0.0, TOP])).astype(np.float32)
-    return (points * (WRIST_SHAPE[1] / PICTURE)).astype(np.float32)
+    scaled: Float32 = (points * (WRIST_SHAPE[1] / PICTURE)).astype(np.float32)
+    return scaled
 
 
 def inside_px(camera: CameraName, px: npt.ArrayLike) -> npt.NDArray[np.bool_]:
@@ -110,7 +111,8 @@ def proprio_vector(arm: ArmState) -> Float32:
     """
     columns = Rotation.from_quat(np.asarray(arm.ee_quat)).as_matrix()[:, :2].T.ravel()
     gripper = np.array([arm.gripper_opening, arm.gripper_velocity])
-    return np.concatenate([arm.ee_pos, columns, gripper]).astype(np.float32)
+    vector: Float32 = np.concatenate([arm.ee_pos, columns, gripper]).astype(np.float32)
+    return vector
 
 
 def _picture(observation: Observation, name: CameraName) -> Image:
