@@ -1,0 +1,55 @@
+"""Lists of numbers as people type them: `0-9`, `3`, `0,2,5-7`."""
+
+from __future__ import annotations
+
+from zetta.runtime.errors import ConfigError
+
+
+def parse_numbers(text: str, option: str) -> tuple[int, ...]:
+    """Return the numbers of `text` in the order given, each once.
+
+    >>> parse_numbers("0-2,7", "--tasks")
+    (0, 1, 2, 7)
+
+    Raises:
+        ConfigError: not such a list, or a number is named twice.
+    """
+    numbers: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not first.isdigit() or (dash and not last.isdigit()):
+            raise ConfigError(f"{option} takes numbers such as 0-9 or 0,2,5-7, got {text!r}")
+        low, high = int(first), int(last or first)
+        if low > high:
+            raise ConfigError(f"{option}: the range {part.strip()} runs backwards")
+        numbers.extend(range(low, high + 1))
+    if len(set(numbers)) < len(numbers):
+        raise ConfigError(f"{option} names a number twice: {text!r}")
+    return tuple(numbers)
+
+
+def number_text(numbers: tuple[int, ...]) -> str:
+    """Return the shortest text that `parse_numbers` reads back as `numbers`.
+
+    >>> number_text((0, 1, 2, 7))
+    '0-2,7'
+    """
+    runs: list[tuple[int, int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1] = (runs[-1][0], number)
+        else:
+            runs.append((number, number))
+    return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in runs)
+
+
+def parse_names(text: str, option: str) -> tuple[str, ...]:
+    """Return the comma-separated names of `text`.
+
+    Raises:
+        ConfigError: a name is empty or given twice.
+    """
+    names = tuple(part.strip() for part in text.split(","))
+    if not all(names) or len(set(names)) < len(names):
+        raise ConfigError(f"{option} takes names separated by commas, each once, got {text!r}")
+    return names
