@@ -155,8 +155,7 @@ class Assembler:
         return self._env
 
     def _policy(self, spec: RunSpec) -> Policy | None:
-        if spec.policy.startswith(registry.ORACLE_PREFIX):
-            _check_expert(spec)
+        if spec.policy == EXPERT:
             return None
         temperature = spec.options.get("temperature", "")
         policy = self._policies.get((spec.policy, temperature))
@@ -226,10 +225,11 @@ def find_scene(simulator: Simulator, spec: RunSpec) -> Scene:
 
 
 def check_options(spec: RunSpec) -> None:
-    """Refuse what this version cannot assemble.
+    """Refuse what this version cannot assemble; nothing is built for it.
 
     Raises:
-        ConfigError: an unknown bundle, option, or sensing level.
+        ConfigError: an unknown bundle, option or sensing level, or a scripted expert where
+            simulator truth may not be read.
     """
     if spec.bundle != NO_BUNDLE:
         raise ConfigError(f"unknown bundle {spec.bundle!r}; known: {NO_BUNDLE}")
@@ -240,6 +240,8 @@ def check_options(spec: RunSpec) -> None:
         raise ConfigError(
             f"unknown sensing level {spec.sensing!r}; {suggest(spec.sensing, SENSING_LEVELS)}"
         )
+    if spec.policy.startswith(registry.ORACLE_PREFIX):
+        _check_expert(spec)
 
 
 def versions(env: Env) -> dict[str, str]:

@@ -19,10 +19,12 @@ from zetta.runtime.core import Init, RunSpec
 from zetta.runtime.episode_log import read_episode
 from zetta.runtime.errors import InfraError, WorkerDied, ZettaError
 from zetta.runtime.pacing import MonotonicClock
-from zetta.runtime.pictures import choose_cameras, write_strip, write_video
+from zetta.runtime.pictures import choose_cameras, moments, write_strip, write_video
 
 EPISODES: Final = "episodes"
 STRIP, VIDEO = "strip.png", "video.mp4"
+VIDEO_EVERY: Final = 2
+"""Ticks between two frames of a film: half the frames are half the wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,9 +178,11 @@ def _with_pictures(
             write_strip(log / STRIP, env, record, cameras)
             drawn["strip"] = str(log / STRIP)
         if manner.video:
-            frames = len(record.poses) // 2
+            frames = len(moments(record, VIDEO_EVERY))
             with output.progress("video", frames) as advance:
-                write_video(log / VIDEO, env, record, cameras, advance=lambda n: advance(n, ""))
+                write_video(
+                    log / VIDEO, env, record, cameras, VIDEO_EVERY, lambda n: advance(n, "")
+                )
             drawn["video"] = str(log / VIDEO)
     except ZettaError as error:
         output.note(f"no picture of this episode: {error}")
