@@ -48,7 +48,7 @@ def command(
     render: Annotated[str, typer.Option(help="Render setting.")] = "fast",
     option: Annotated[list[str] | None, typer.Option(help="Further NAME=VALUE.")] = None,
     workers: Annotated[int, typer.Option(help="Simulator processes at once.")] = 1,
-    watchdog: Annotated[float, typer.Option(help="Silence of a hung worker, s.")] = 300.0,
+    watchdog: Annotated[float, typer.Option(help="Silence of a hung worker, s.")] = 120.0,
     out: Annotated[Path | None, typer.Option(help="Folder of the results.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue in --out.")] = False,
     plan: Annotated[bool, typer.Option("--plan", help="Only say what would be run.")] = False,

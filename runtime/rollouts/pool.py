@@ -38,8 +38,10 @@ class PoolSettings:
     workers: int = 1
     environment: Mapping[str, str] | None = None
     """Environment variables of the workers; None passes ours on."""
-    silence_s: float = 300.0
-    """A worker that says nothing for so long is hung and is killed."""
+    silence_s: float = 120.0
+    """A worker whose episodes have begun to tick, and that says nothing for so long, is hung."""
+    start_s: float = 600.0
+    """The same before its first tick, while it imports and builds."""
     stagger_s: float = 1.0
     """Pause between two starts: graphics contexts created at once can lock each other up."""
     attempts: int = 3
@@ -50,7 +52,7 @@ class PoolSettings:
     def __post_init__(self) -> None:
         if self.workers < 1:
             raise ConfigError(f"--workers must be at least 1, got {self.workers}")
-        if not self.silence_s > 0:
+        if not min(self.silence_s, self.start_s) > 0:
             raise ConfigError(f"the watchdog needs more than 0 s, got {self.silence_s:g}")
 
 
@@ -232,7 +234,7 @@ class Pool:
 
     def _check_silence(self, process: WorkerProcess) -> None:
         silent = time.monotonic() - process.heard_at
-        if silent > self.settings.silence_s:
+        if silent > (self.settings.silence_s if process.warm else self.settings.start_s):
             raise WorkerDied(process.last_words(f"said nothing for {silent:.0f} s and was killed"))
 
     def _finish(self, seat: int, desk: _Desk, record: EpisodeRecord) -> None:

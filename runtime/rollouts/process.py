@@ -43,6 +43,7 @@ class WorkerProcess:
         self.name = name
         self.phase = "starting"
         self.heard_at = time.monotonic()
+        self.warm = False  # no episode has ticked yet: imports and building take their time
         self.log = log
         self._unread = b""
         read_here, write_there = os.pipe()
@@ -109,6 +110,7 @@ class WorkerProcess:
             if message["say"] == "phase":
                 self.phase = str(message["text"])
             elif message["say"] == "tick":
+                self.warm = True
                 self.phase = f"{self.phase.partition(', tick')[0]}, tick {message['index']}"
         return arrived
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from zetta.runtime.success_rates import (
     EXACT_SIGN_FLIPS,
     macro_average,
