@@ -111,6 +111,7 @@ class EpisodeLog:
         self._moments: queue.SimpleQueue[_Moment | None] = queue.SimpleQueue()
         self._writer = threading.Thread(target=self._write, name=f"log {folder.name}", daemon=True)
         self._failure: Exception | None = None
+        self._written = False
         self._header: EpisodeHeader | None = None
         self._last_pose: Array | None = None
 
@@ -149,7 +150,7 @@ class EpisodeLog:
         )
         self._moments.put(None)
         self._writer.join()
-        if not self.folder.exists():
+        if not self._written:
             reason = self._failure or "the writer died"
             raise InfraError(f"cannot write the log {self.folder}: {reason}") from self._failure
 
@@ -162,6 +163,7 @@ class EpisodeLog:
             self._write_files(moments)
             _sync(self._partial)
             self._partial.rename(self.folder)
+            self._written = True
             _sync(self.folder.parent)
         except (OSError, ValueError) as error:
             self._failure = error

@@ -150,6 +150,8 @@ class _Arm:
         return [v / excess for v in vector] if excess > 1.0 else list(vector)
 
     def _gripper(self, command: float) -> float:
+        if (self._open, self._close) == (self._env_open, self._env_close):
+            return command
         closed = (command - self._open) / (self._close - self._open)
         return self._env_open + closed * (self._env_close - self._env_open)
 
