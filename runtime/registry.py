@@ -18,7 +18,9 @@ POLICIES: Mapping[str, str] = {
     "zetta/tiny": "zetta.runtime.policies.tiny.serve:load",
     "zetta/tiny-shuffled": "zetta.runtime.policies.tiny.serve:load",
     "toy/reach": "zetta.runtime.policies.toy_reach:load",
-    "random": "zetta.runtime.policies.random:load",
+    "toy/reach-exact": "zetta.runtime.policies.toy_reach:load",
+    "toy/reach-clumsy": "zetta.runtime.policies.toy_reach:load",
+    "random": "zetta.runtime.policies.random_actions:load",
 }
 """Each is a factory `(name) -> Policy`."""
 
