@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Literal, Protocol, TypeAlias, TypeVar, overload, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,16 @@ Sensing: TypeAlias = Literal["proprio", "policy", "vision", "oracle"]
 SENSING_LEVELS: tuple[Sensing, ...] = ("proprio", "policy", "vision", "oracle")
 
 
-def read_only(array: npt.ArrayLike, dtype: npt.DTypeLike = np.float64) -> npt.NDArray[np.generic]:
+ScalarT = TypeVar("ScalarT", bound=np.generic)
+
+
+@overload
+def read_only(array: npt.ArrayLike) -> Array: ...
+@overload
+def read_only(array: npt.ArrayLike, dtype: type[ScalarT]) -> npt.NDArray[ScalarT]: ...
+def read_only(
+    array: npt.ArrayLike, dtype: type[np.generic] = np.float64
+) -> npt.NDArray[np.generic]:
     """Return a private, contiguous, read-only copy of `array`."""
     copy = np.array(array, dtype=dtype, order="C", copy=True)
     copy.flags.writeable = False
@@ -491,9 +500,7 @@ class Localizer(Protocol):
 
     level: Sensing
 
-    def locate(
-        self, observation: Observation, roles: Sequence[str]
-    ) -> Mapping[str, Estimate]: ...
+    def locate(self, observation: Observation, roles: Sequence[str]) -> Mapping[str, Estimate]: ...
 
 
 class Clock(Protocol):

@@ -129,7 +129,7 @@ def init_states(suite: str, index: int) -> Array:
             states = archive["states"]
     except (OSError, ValueError, KeyError) as error:
         raise InfraError(f"init states {path} cannot be read: {error}") from error
-    return read_only(states)  # type: ignore[return-value]
+    return read_only(states)
 
 
 def _all_suite_names() -> tuple[str, ...]:

@@ -8,6 +8,8 @@ from pathlib import Path
 from zetta.runtime.errors import ConfigError
 from zetta.sims.libero.demonstrations import Recording, RecordingSpec, read, record, save
 from zetta.sims.libero.env import LiberoEnv
+from zetta.sims.libero.layouts import Shuffle
+from zetta.sims.libero.scans import read_scans, save_scans, scan
 
 TRAINING_INITS = tuple(range(10, 50))
 STRIDE = 7
@@ -65,11 +67,36 @@ def collect(
     return len(kept)
 
 
+def collect_scans(suite: str, task: int, wanted: int, folder: Path) -> int:
+    """Scan shuffled layouts of a task until `wanted` are on disk; return their number."""
+    path = recording_path(folder, suite, task, "scan")
+    kept = list(read_scans(path)) if path.exists() else []
+    if len(kept) >= wanted:
+        return len(kept)
+    seed = kept[-1].shuffle.seed + 1 if kept else 0
+    last = seed + 2 * wanted
+    env = LiberoEnv(suite, task)
+    try:
+        while len(kept) < wanted and seed < last:
+            made = scan(env, Shuffle(TRAINING_INITS[seed * STRIDE % len(TRAINING_INITS)], seed))
+            seed += 1
+            if made is not None:
+                kept.append(made)
+                if len(kept) % SAVE_EVERY == 0:
+                    save_scans(path, kept)
+    finally:
+        env.close()
+    save_scans(path, kept)
+    return len(kept)
+
+
 def main(arguments: Sequence[str]) -> None:
-    """Run as `python -m zetta.sims.libero.collect FOLDER WANTED SUITE:TASK …`."""
-    if len(arguments) < 3:
-        raise ConfigError("usage: python -m zetta.sims.libero.collect FOLDER WANTED SUITE:TASK …")
-    folder, wanted = Path(arguments[0]), int(arguments[1])
+    """Run as `python -m zetta.sims.libero.collect demo|scan FOLDER WANTED SUITE:TASK …`."""
+    if len(arguments) < 4 or arguments[0] not in ("demo", "scan"):
+        raise ConfigError(
+            "usage: python -m zetta.sims.libero.collect demo|scan FOLDER WANTED SUITE:TASK …"
+        )
+    kind, folder, wanted = arguments[0], Path(arguments[1]), int(arguments[2])
 
     def report(spec: RecordingSpec, made: Recording | None) -> None:
         ticks = "failed" if made is None else f"{len(made.actions)} ticks"
@@ -77,9 +104,13 @@ def main(arguments: Sequence[str]) -> None:
             f"{spec.suite}#{spec.task} init {spec.init} seed {spec.noise_seed}: {ticks}", flush=True
         )
 
-    for name in arguments[2:]:
+    for name in arguments[3:]:
         suite, _, task = name.partition(":")
-        print(name, collect(suite, int(task), wanted, folder, on_recording=report), flush=True)
+        if kind == "scan":
+            count = collect_scans(suite, int(task), wanted, folder)
+        else:
+            count = collect(suite, int(task), wanted, folder, on_recording=report)
+        print(name, count, flush=True)
 
 
 if __name__ == "__main__":

@@ -10,11 +10,12 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
-from zetta.runtime.core import Array, Init, Proprio, Scene, Sense, Step
+from zetta.runtime.core import Array, Init, Motion, Outcome, Proprio, Scene, Sense, Step
 from zetta.runtime.errors import ConfigError
 from zetta.sims.libero.env import LiberoEnv
 from zetta.sims.libero.experts import Expert
@@ -200,6 +201,22 @@ def drive(
     return None
 
 
+def expert_motion(env: LiberoEnv, noise: float = 0.0, seed: int = 0) -> Motion:
+    """Return the scripted expert of the environment's task as a motion, disturbed by `noise`."""
+    expert = Expert(World(env.control))
+    disturbance = Disturbance(noise, seed)
+    motion = expert.motion()
+    try:
+        wanted = next(motion)
+        while True:
+            sense = yield (disturbance.applied(wanted, expert.phase) if noise else wanted)
+            wanted = motion.send(sense)
+    except StopIteration as ended:
+        return cast(Outcome, ended.value)
+    finally:
+        motion.close()
+
+
 def _detour(env: LiberoEnv, recorder: Recorder, step: Step, rng: np.random.Generator) -> Step:
     """Move to a random place near the start; these ticks are not labelled."""
     goal = step.proprio.arms[0].ee_pos + rng.uniform(-1, 1, 3) * [0.10, 0.10, 0.06]
@@ -234,7 +251,7 @@ def save(path: Path, recordings: list[Recording]) -> None:
     np.savez_compressed(
         temporary,
         head=np.frombuffer(json.dumps(head).encode(), np.uint8),
-        **arrays,  # type: ignore[arg-type]
+        **arrays,
     )
     temporary.replace(path)
 

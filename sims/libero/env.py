@@ -13,7 +13,7 @@ import contextlib
 import io
 import logging
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -111,6 +111,19 @@ class LiberoEnv:
             self._reset_to_sample(scene.seed)
         return self._outcome()
 
+    def reset_rearranged(self, scene: Scene, rearrange: Callable[[], None]) -> Step:
+        """Reset to an init state, let `rearrange` move things about, then settle.
+
+        For training data only: such a start is no scene of the benchmark.
+        """
+        assert isinstance(scene.layout, Init)
+        self._simulator_reset(scene.seed)
+        self.control.set_init_state(self._init_states[scene.layout.k])
+        rearrange()
+        self.control.sim.forward()
+        self._settle()
+        return self._outcome()
+
     def step(self, action: Action) -> Step:
         """Advance one control tick (0.05 s).
 
@@ -148,8 +161,8 @@ class LiberoEnv:
         return Observation(
             self._proprio(),
             self.task.instruction,
-            images,  # type: ignore[arg-type]
-            depths,  # type: ignore[arg-type]
+            images,
+            depths,
             calibrations,
         )
 
@@ -172,7 +185,7 @@ class LiberoEnv:
         fixtures = [
             np.concatenate([model.body_pos[b], model.body_quat[b]]) for b in self._fixture_bodies
         ]
-        return read_only(np.concatenate([self._data.qpos, *fixtures]))  # type: ignore[return-value]
+        return read_only(np.concatenate([self._data.qpos, *fixtures]))
 
     def show(self, pose: Array) -> None:
         """Draw a logged `pose` from now on; physics is not continued.
@@ -204,11 +217,11 @@ class LiberoEnv:
     # ------------------------------------------------------------------ internals
 
     @property
-    def _model(self) -> Any:  # noqa: ANN401 - mujoco.MjModel
+    def _model(self) -> Any:
         return self.control.env.sim.model._model
 
     @property
-    def _data(self) -> Any:  # noqa: ANN401 - mujoco.MjData
+    def _data(self) -> Any:
         return self.control.env.sim.data._data
 
     @property
@@ -294,7 +307,7 @@ class LiberoEnv:
             success=success,
             terminated=success,
             truncated=self._tick >= self.task.max_steps,
-            truth=Truth(objects, predicates, self._articulation()),  # type: ignore[arg-type]
+            truth=Truth(objects, predicates, self._articulation()),
         )
 
     def _articulation(self) -> dict[str, float]:
@@ -311,9 +324,9 @@ class LiberoEnv:
         speeds = data.qvel[robot._ref_gripper_joint_vel_indexes]
         hand = self._model.body(robot.robot_model.eef_name).id
         arm = ArmState(
-            ee_pos=read_only(data.site_xpos[robot.eef_site_id]),  # type: ignore[arg-type]
-            ee_quat=read_only(np.roll(data.xquat[hand], -1)),  # type: ignore[arg-type]
-            joint_pos=read_only(data.qpos[robot._ref_joint_pos_indexes]),  # type: ignore[arg-type]
+            ee_pos=read_only(data.site_xpos[robot.eef_site_id]),
+            ee_quat=read_only(np.roll(data.xquat[hand], -1)),
+            joint_pos=read_only(data.qpos[robot._ref_joint_pos_indexes]),
             gripper_opening=float(fingers[0] - fingers[1]),
             gripper_velocity=float(speeds[0] - speeds[1]),
         )
@@ -332,11 +345,11 @@ class LiberoEnv:
             self._renderer.draw(camera, PICTURE_SIZE, PICTURE_SIZE, depth=False)[0]
             for camera in CAMERAS.values()
         ]
-        if min(float(p.std()) for p in pictures) < 5 or np.array_equal(*pictures):
+        if min(float(p.std()) for p in pictures) < 5 or np.array_equal(pictures[0], pictures[1]):
             raise InfraError("the renderer returns empty pictures; run zetta doctor")
 
 
-def _build(bddl: str) -> Any:  # noqa: ANN401 - ControlEnv
+def _build(bddl: str) -> Any:
     catalog.require()
     with _silence():
         from libero.libero.envs.env_wrapper import ControlEnv
@@ -354,6 +367,8 @@ def _build(bddl: str) -> Any:  # noqa: ANN401 - ControlEnv
     inner._update_observables = lambda force=False: None
     inner._get_observations = lambda force_update=False: {}
     inner.reward = lambda action=None: 0.0
+    # A reset hides the gripper's marker sites; pictures drawn before any reset must lack them too.
+    inner.visualize(vis_settings=dict.fromkeys(inner._visualizations, False))
     return control
 
 

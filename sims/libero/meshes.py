@@ -38,7 +38,7 @@ class SmallMesh:
     """Rows of the original faces that survive. Shape (F',)."""
 
 
-def decimated(model: Any, cache: Path | None = None) -> Any:  # noqa: ANN401 - mujoco.MjModel
+def decimated(model: Any, cache: Path | None = None) -> Any:
     """Return a copy of an `MjModel` whose larger meshes have a tenth of their triangles.
 
     Args:
@@ -104,9 +104,9 @@ def _cached(
     key.update(np.ascontiguousarray(vertices).tobytes())
     key.update(np.ascontiguousarray(faces).tobytes())
     path = folder / f"{key.hexdigest()[:32]}.npz"
-    with contextlib.suppress(OSError, ValueError, KeyError, zipfile.BadZipFile):
-        with np.load(path, allow_pickle=False) as saved:
-            return SmallMesh(saved["vertices"], saved["faces"], saved["kept"])
+    damaged = contextlib.suppress(OSError, ValueError, KeyError, zipfile.BadZipFile)
+    with damaged, np.load(path, allow_pickle=False) as saved:
+        return SmallMesh(saved["vertices"], saved["faces"], saved["kept"])
     small = decimate(vertices, faces, target)
     _store(path, small)
     return small

@@ -151,7 +151,7 @@ class Renderer:
         try:
             self._gl = mujoco.GLContext(size, size)
             self._gl.make_current()
-        except Exception as error:  # noqa: BLE001 - each backend raises types of its own
+        except Exception as error:
             raise InfraError(f"no OpenGL context: {error}; run zetta doctor") from error
         Renderer._in_use = True
         drawn = decimated(model) if settings.decimate else model
@@ -205,7 +205,7 @@ class Renderer:
         # MuJoCo cameras look along -z with y up.
         pose[:3, :3] = self._data.cam_xmat[index].reshape(3, 3) @ np.diag([1.0, -1.0, -1.0])
         pose[:3, 3] = self._data.cam_xpos[index]
-        return Camera(name, read_only(intrinsics), read_only(pose))  # type: ignore[arg-type]
+        return Camera(name, read_only(intrinsics), read_only(pose))
 
     def close(self) -> None:
         """Free the context; calling it again does nothing."""
@@ -217,4 +217,7 @@ class Renderer:
     def _metres(self, buffer: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         extent = self._model.stat.extent
         near, far = self._model.vis.map.znear * extent, self._model.vis.map.zfar * extent
-        return (near / (1 - buffer * (1 - near / far))).astype(np.float32)
+        metres: npt.NDArray[np.float32] = np.float32(near) / (
+            1 - buffer * np.float32(1 - near / far)
+        )
+        return metres

@@ -42,8 +42,8 @@ class LiberoSimulator:
         Raises:
             ConfigError: not an environment of this simulator, or no expert covers its task.
         """
+        from zetta.sims.libero.demonstrations import expert_motion
         from zetta.sims.libero.env import LiberoEnv
-        from zetta.sims.libero.experts import expert_motion
 
         if not isinstance(env, LiberoEnv):
             raise ConfigError(f"got a {type(env).__name__}, expected a LIBERO environment")

@@ -20,7 +20,7 @@ _VERSION = 1
 _CONTROLLER = "controller."
 
 
-def model_digest(model: Any) -> str:  # noqa: ANN401 - mujoco.MjModel
+def model_digest(model: Any) -> str:
     """Return the SHA-256 of what a compiled model is made of, fixture placement apart."""
     digest = hashlib.sha256()
     for part in (model.names, model.jnt_type, model.geom_size, model.body_mass, model.mesh_facenum):
@@ -28,7 +28,7 @@ def model_digest(model: Any) -> str:  # noqa: ANN401 - mujoco.MjModel
     return digest.hexdigest()
 
 
-def dump(inner: Any, tick: int) -> bytes:  # noqa: ANN401 - BDDLBaseDomain
+def dump(inner: Any, tick: int) -> bytes:
     """Return the state of a LIBERO problem environment and our own tick counter."""
     import mujoco
 
@@ -58,11 +58,11 @@ def dump(inner: Any, tick: int) -> bytes:  # noqa: ANN401 - BDDLBaseDomain
         "controller": scalars,
     }
     buffer = io.BytesIO()
-    np.savez(buffer, head=np.frombuffer(json.dumps(head).encode(), np.uint8), **arrays)  # type: ignore[arg-type]
+    np.savez(buffer, head=np.frombuffer(json.dumps(head).encode(), np.uint8), **arrays)
     return buffer.getvalue()
 
 
-def load(inner: Any, snapshot: bytes) -> int:  # noqa: ANN401 - BDDLBaseDomain
+def load(inner: Any, snapshot: bytes) -> int:
     """Put a LIBERO problem environment into the state of `snapshot`; return our tick counter.
 
     Raises:
