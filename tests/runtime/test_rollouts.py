@@ -88,7 +88,7 @@ def test_killed_worker_loses_nothing_but_its_running_episode(
 
 
 def test_hung_worker_is_killed_and_named_with_its_last_phase(tmp_path: Path) -> None:
-    used = replace(settings(tmp_path, silence_s=2.0), attempts=1)
+    used = replace(settings(tmp_path, silence_s=5.0), attempts=1)
     found = outcomes(jobs(fault=f"hang {SUITE}/0/1"), used)
     assert found["0/1"].record is None
     for word in (f"worker 1 ({SUITE}/0)", "said nothing", "init 1", "tick", "killed"):

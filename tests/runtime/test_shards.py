@@ -13,7 +13,7 @@ from zetta.runtime.rollouts.shards import ShardFolder
 PLAN = "a" * 64
 
 
-def filled(folder: Path, n: int = 3, shard_bytes: int = 3_500_000) -> ShardFolder:
+def filled(folder: Path, n: int = 2, shard_bytes: int = 3_500_000) -> ShardFolder:
     shards = ShardFolder(folder, PLAN, shard_bytes)
     for number in range(n):
         shards.append({"key": str(number)})
@@ -26,29 +26,43 @@ def keys(folder: Path) -> list[str]:
 
 
 def test_rows_come_back_in_order_across_processes_and_files(tmp_path: Path) -> None:
-    filled(tmp_path, 40, shard_bytes=250)
+    filled(tmp_path, 22, shard_bytes=150)
     files = ShardFolder(tmp_path, PLAN).files()
     assert len(files) > 3
-    assert all(path.stat().st_size <= 250 for path in files)
-    assert keys(tmp_path) == [str(number) for number in range(40)]
+    assert all(path.stat().st_size <= 150 for path in files)
+    assert keys(tmp_path) == [str(number) for number in range(22)]
 
 
-@settings(max_examples=40, deadline=None)
-@given(cut=st.integers(1, 400))
-def test_torn_end_loses_only_the_torn_row_and_can_be_continued(
-    tmp_path_factory: pytest.TempPathFactory, cut: int
-) -> None:
-    folder = tmp_path_factory.mktemp("torn")
-    path = filled(folder, 6).files()[0]
-    whole = path.read_bytes()
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The content of a shard of six rows."""
+    return filled(tmp_path_factory.mktemp("whole"), 6).files()[0].read_bytes()
+
+
+def torn(whole: bytes, cut: int, folder: Path) -> list[str]:
+    """Write a shard that lacks its last `cut` bytes; return the keys whose lines are complete."""
     kept = whole[: max(1, len(whole) - cut)]
-    path.write_bytes(kept)
-    complete = max(0, kept.count(b"\n") - 1)
-    assert keys(folder) == [str(number) for number in range(complete)]
-    shards = ShardFolder(folder, PLAN)
+    (folder / "episodes-000.jsonl").write_bytes(kept)
+    return [str(number) for number in range(max(0, kept.count(b"\n") - 1))]
+
+
+@settings(deadline=None)
+@given(cut=st.integers(1, 200))
+def test_torn_end_loses_only_the_torn_row(
+    whole: bytes, tmp_path_factory: pytest.TempPathFactory, cut: int
+) -> None:
+    folder = tmp_path_factory.getbasetemp()
+    complete = torn(whole, cut, folder)
+    assert keys(folder) == complete
+
+
+@pytest.mark.parametrize("cut", [1, 8, 13, 140])
+def test_shard_with_a_torn_end_is_continued(whole: bytes, tmp_path: Path, cut: int) -> None:
+    complete = torn(whole, cut, tmp_path)
+    shards = ShardFolder(tmp_path, PLAN)
     shards.append({"key": "next"})
     shards.close()
-    assert keys(folder) == [*(str(number) for number in range(complete)), "next"]
+    assert keys(tmp_path) == [*complete, "next"]
 
 
 def test_shard_of_another_plan_is_refused(tmp_path: Path) -> None:
@@ -60,8 +74,8 @@ def test_shard_of_another_plan_is_refused(tmp_path: Path) -> None:
 def test_damaged_line_is_named(tmp_path: Path) -> None:
     path = filled(tmp_path).files()[0]
     lines = path.read_text().splitlines()
-    path.write_text("\n".join([*lines[:2], lines[2][:4], *lines[3:]]) + "\n")
-    with pytest.raises(ConfigError, match="line 3 is damaged"):
+    path.write_text("\n".join([lines[0], lines[1][:4], *lines[2:]]) + "\n")
+    with pytest.raises(ConfigError, match="line 2 is damaged"):
         ShardFolder(tmp_path, PLAN).rows()
 
 

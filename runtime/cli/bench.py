@@ -1,0 +1,211 @@
+"""`zetta bench`: speed against a baseline, measured in CPU time."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import Annotated, Final
+
+import typer
+
+from zetta.runtime.benchmarks import Figure, compare
+from zetta.runtime.cli import output
+from zetta.runtime.cli.assemble import Assembler, find_simulator
+from zetta.runtime.cli.bench_process import ArmPlace, ArmProcess, PictureArm, ReplayArm
+from zetta.runtime.cli.graphics import choose_graphics
+from zetta.runtime.core import Init, RunSpec
+from zetta.runtime.errors import ConfigError, suggest
+
+LOOK_TARGETS: Final = {4: 2.5, 8: 3.5}
+"""Ticks between looks, and how many times faster than a look every tick that is to be."""
+DECIMATION_TARGET: Final = 2.5
+POLICY_TARGET_MS: Final = 10.0
+LOOP_TARGET_TICKS_PER_S: Final = 1000.0
+POLICY_CALLS: Final = 50
+FIRST_SUITE: Final = {"libero": "libero_object", "toy": "toy_pick"}
+OWN_POLICY: Final = {"libero": "zetta/tiny", "toy": "toy/reach"}
+RENDERS: Final = {
+    "libero": ("full", "no-multisampling", "fast"),
+    "toy": ("full", "fast"),
+}
+"""From the simulator's own look to ours, one change at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """Where and how much is measured."""
+
+    sim: str
+    suite: str
+    task: int
+    policy: str
+    blocks: int
+    ticks: int
+    pictures: int
+
+
+def command(
+    names: Annotated[list[str], typer.Argument(help="sim, policy, loop.")],
+    sim: Annotated[str, typer.Option(help="Simulator.")] = "libero",
+    suite: Annotated[str, typer.Option(help="Suite; the first of the simulator.")] = "",
+    task: Annotated[int, typer.Option(help="Task.")] = 0,
+    policy: Annotated[str, typer.Option(help="Policy to time.")] = "",
+    blocks: Annotated[int, typer.Option(help="Blocks of each arm.")] = 3,
+    ticks: Annotated[int, typer.Option(help="Ticks of a replay.")] = 48,
+    pictures: Annotated[int, typer.Option(help="Pictures of a block.")] = 16,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Measure speed: the arms of a comparison take turns, each in a process of its own."""
+    for name in names:
+        if name not in BENCHMARKS:
+            raise ConfigError(f"unknown benchmark {name!r}; {suggest(name, BENCHMARKS)}")
+    if min(blocks, ticks, pictures) < 1:
+        raise ConfigError("--blocks, --ticks and --pictures must be at least 1")
+    find_simulator(sim)
+    output.note(choose_graphics(sim))
+    wanted = Bench(
+        sim=sim,
+        suite=suite or FIRST_SUITE.get(sim, ""),
+        task=task,
+        policy=policy or OWN_POLICY.get(sim, ""),
+        blocks=blocks,
+        ticks=ticks,
+        pictures=pictures,
+    )
+    figures = [figure for name in dict.fromkeys(names) for figure in BENCHMARKS[name](wanted)]
+    if as_json:
+        output.emit({"figures": [_figure_json(f) for f in figures], "machine": _machine()})
+        return
+    output.answer(output.table(COLUMNS, [_row(figure) for figure in figures]))
+
+
+# --------------------------------------------------------------------------- benchmarks
+
+
+def bench_sim(wanted: Bench) -> list[Figure]:
+    """Compare looks every tick with fewer looks, and render settings with each other."""
+    renders = RENDERS.get(wanted.sim, ("fast",))
+    with ArmProcess(_place(wanted, renders[0])) as recorder:
+        output.note("recording the actions of the scripted expert")
+        actions = recorder.ask("record", most=wanted.ticks)
+        cameras = recorder.ask("cameras")
+    recorded = _Recorded(actions, cameras)
+    figures = [
+        _look_figure(wanted, renders[0], every, recorded, target)
+        for every, target in LOOK_TARGETS.items()
+    ]
+    if renders[-1] != renders[0]:
+        figures += [_look_figure(wanted, renders[-1], e, recorded, None) for e in LOOK_TARGETS]
+    return figures + [_picture_figure(wanted, a, b, cameras) for b, a in pairwise(renders)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Recorded:
+    actions: list[list[float]]
+    cameras: list[str]
+
+    def arm(self, process: ArmProcess, look_every: int) -> ReplayArm:
+        return ReplayArm(process, self.actions, self.cameras, look_every)
+
+
+def _look_figure(
+    wanted: Bench, render: str, every: int, recorded: _Recorded, target: float | None
+) -> Figure:
+    """Compare a look every so many ticks with a look every tick, render settings equal."""
+    name = f"look_every_{every}_ticks_{render}"
+    with _two(wanted, name, render, render) as (own, other):
+        arms = recorded.arm(own, every), recorded.arm(other, 1)
+        return compare(name, *arms, wanted.blocks, len(recorded.actions), target)
+
+
+def _picture_figure(wanted: Bench, render: str, before: str, cameras: list[str]) -> Figure:
+    """Compare one picture under two render settings."""
+    name = f"picture_{render}_against_{before}"
+    target = DECIMATION_TARGET if before == "no-multisampling" else None
+    with _two(wanted, name, render, before) as (own, other):
+        arm = PictureArm(own, cameras, wanted.pictures)
+        baseline = PictureArm(other, cameras, wanted.pictures)
+        return compare(name, arm, baseline, wanted.blocks, wanted.pictures, target)
+
+
+def bench_policy(wanted: Bench) -> list[Figure]:
+    """Time one inference on one thread."""
+    if not wanted.policy:
+        raise ConfigError(f"name the policy to time on {wanted.sim} with --policy")
+    with ArmProcess(_place(wanted, "fast")) as process:
+        output.note(f"timing {wanted.policy}")
+        latency = process.ask("policy", policy=wanted.policy, calls=POLICY_CALLS)
+    return [
+        Figure("policy_cpu_p50", latency["cpu_p50_ms"], "CPU ms", target=POLICY_TARGET_MS),
+        Figure("policy_wall_p50", latency["wall_p50_ms"], "ms"),
+        Figure("policy_wall_p99", latency["wall_p99_ms"], "ms"),
+    ]
+
+
+def bench_loop(wanted: Bench) -> list[Figure]:
+    """Time the whole control loop on the toy, looks and policy included."""
+    assembler = Assembler()
+    spec = RunSpec("toy", FIRST_SUITE["toy"], 0, Init(0), policy=OWN_POLICY["toy"])
+    rates = []
+    for k in range(wanted.blocks + 1):
+        episode = assembler.assemble(spec).episode
+        start = time.process_time()
+        result = episode.run()
+        if k:  # the first one warms up
+            rates.append(result.ticks / (time.process_time() - start))
+    assembler.close()
+    rate = sorted(rates)[len(rates) // 2]
+    target = LOOP_TARGET_TICKS_PER_S
+    return [Figure("loop_toy", rate, "ticks/CPU s", target=target, higher_is_better=True)]
+
+
+BENCHMARKS: Final[Mapping[str, Callable[[Bench], list[Figure]]]] = {
+    "sim": bench_sim,
+    "policy": bench_policy,
+    "loop": bench_loop,
+}
+
+
+@contextmanager
+def _two(
+    wanted: Bench, name: str, render: str, before: str
+) -> Iterator[tuple[ArmProcess, ArmProcess]]:
+    """Start the processes of an arm and of its baseline, built and warmed up."""
+    output.note(f"measuring {name}")
+    with ArmProcess(_place(wanted, render)) as own, ArmProcess(_place(wanted, before)) as other:
+        for process in (own, other):
+            process.ask("reset")
+        yield own, other
+
+
+def _place(wanted: Bench, render: str) -> ArmPlace:
+    return ArmPlace(wanted.sim, wanted.suite, wanted.task, render)
+
+
+# --------------------------------------------------------------------------- answers
+
+COLUMNS: Final = ("figure", "value", "unit", "baseline", "ratio", "target", "met")
+
+
+def _figure_json(figure: Figure) -> dict[str, str | float | bool | None]:
+    return {**asdict(figure), "met": figure.met}
+
+
+def _row(figure: Figure) -> Sequence[str]:
+    met = {None: "-", True: "yes", False: "no"}[figure.met]
+    numbers = (figure.baseline, figure.ratio, figure.target)
+    return (
+        figure.name,
+        f"{figure.value:.1f}",
+        figure.unit,
+        *("-" if number is None else f"{number:.2f}" for number in numbers),
+        met,
+    )
+
+
+def _machine() -> dict[str, str]:
+    return {"machine": platform.machine(), "python": platform.python_version()}
