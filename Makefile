@@ -139,15 +139,15 @@ $(STAMP):
 	@$(one_at_a_time)
 	$(find_python)
 	$(debian_install)
-	echo "setting up once: about 3 minutes and 3 GB (LIBERO with its assets is most of it)" >&2
+	echo "setting up once: 3 to 5 minutes and 3 GB (LIBERO with its assets is most of it)" >&2
 	debian_install $(DEBIAN_LIBS)
 	$(make_venv)
-	$(BIN)/python -m pip install --quiet --progress-bar off -e '.[$(EXTRAS)]'
+	$(BIN)/python -m pip install --quiet --progress-bar off --use-pep517 -e '.[$(EXTRAS)]'
 	rm -f .venv/.setup-* .venv/.train-setup-*
 	touch $@
 
 $(TRAIN_STAMP): $(STAMP)
 	@$(one_at_a_time)
 	echo "adding torch for training: some minutes, at least 1 GB" >&2
-	$(BIN)/python -m pip install --quiet --progress-bar off -e '.[$(TRAIN_EXTRAS)]'
+	$(BIN)/python -m pip install --quiet --progress-bar off --use-pep517 -e '.[$(TRAIN_EXTRAS)]'
 	touch $@
