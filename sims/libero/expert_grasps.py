@@ -20,12 +20,14 @@ MAX_WIDTH = 0.071
 """Widest object that is taken between the fingers; wider ones are taken by their rim."""
 FINGER_BELOW_SITE = 0.013
 """How far the finger tips reach below the grip site, with a little room."""
-HAND_ABOVE_SITE = 0.08
+HAND_ABOVE_SITE = 0.028
 """Height of the hand's underside above the grip site, with a little room."""
 MAP_HALF = 0.24
 """Half side of the height map that a choice needs: rim radius plus half a hand."""
 
 _YAWS_DEG = (0, -15, 15, -30, 30, -45, 45, -60, 60, -75, 75, -90, 90)
+_RIM_BAND = 0.015
+_ASIDE = (0.0, -0.01, 0.01, -0.02, 0.02, -0.03, 0.03)
 _HAND_HALF = (0.105, 0.035)
 """Half length along the fingers' travel and half width of the hand."""
 
@@ -44,6 +46,8 @@ class Grasp:
     """Which rim along the fingers' travel, +1 or -1; 0 when the object is between the fingers."""
     blocked: float
     """How far something reaches into the hand's or the fingers' space, metres; 0 is free."""
+    aside: float
+    """Distance from the object's middle across the fingers' travel, metres."""
 
     @property
     def rim(self) -> bool:
@@ -65,7 +69,7 @@ class GripStyle:
     """Distance of the grip site from the rim towards the middle."""
     rim_depth: float = 0.025
     """Distance of the grip site below the rim."""
-    side_depth: float = 0.035
+    side_depth: float = 0.026
     """Distance of the grip site below the top of an object that fits between the fingers."""
     rim_only: bool = False
     along: Array | None = None
@@ -93,13 +97,19 @@ def candidates(points: Array, style: GripStyle) -> Iterator[Grasp]:
         reach = points[:, :2] @ axis
         width = float(reach.max() - reach.min())
         if width <= MAX_WIDTH and not style.rim_only:
-            shift = (reach.max() + reach.min()) / 2 - middle @ axis
-            yield Grasp(np.array([*(middle + axis * shift), depth]), float(yaw), width, 0, 0.0)
+            spot = middle + axis * ((reach.max() + reach.min()) / 2 - middle @ axis)
+            across = np.array([-axis[1], axis[0]])
+            spare = max(0.0, float(np.ptp(points[:, :2] @ across)) / 2 - 0.015)
+            for aside in _ASIDE:
+                if abs(aside) <= spare:
+                    point = np.array([*(spot + across * aside), depth])
+                    yield Grasp(point, float(yaw), width, 0, 0.0, aside)
             continue
         for side, edge in ((1, reach.max()), (-1, reach.min())):
             spot = middle + axis * (edge - side * style.rim_inside - middle @ axis)
-            point = np.array([*spot, high[2] - style.rim_depth])
-            yield Grasp(point, float(yaw), 0.0, side, 0.0)
+            top = points[side * (edge - reach) < _RIM_BAND, 2].max()  # lower than high when tilted
+            point = np.array([*spot, top - style.rim_depth])
+            yield Grasp(point, float(yaw), 0.0, side, 0.0, 0.0)
 
 
 def blockage(grasp: Grasp, scene: HeightMap) -> float:
@@ -125,6 +135,7 @@ def choose(points: Array, scene: HeightMap, style: GripStyle) -> Grasp | None:
     for grasp in fitting:
         blocked = blockage(grasp, scene)
         cost = 0.1 * abs(grasp.yaw) + 0.02 * (grasp.side < 0) + 10.0 * max(0.0, blocked - 0.002)
+        cost += 2.0 * abs(grasp.aside)
         cost += 0.0 if grasp.rim else 4.0 * max(0.0, grasp.width - 0.064)
         if best is None or cost < best[0]:
             best = (cost, replace(grasp, blocked=blocked))

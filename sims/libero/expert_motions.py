@@ -7,14 +7,14 @@ close threshold wide enough for a policy to meet, the same side of a rim each ti
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, cast
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from zetta.runtime.core import Action, Array, Sense
-from zetta.sims.libero.expert_grasps import Grasp, GripStyle, MAP_HALF, choose
+from zetta.sims.libero.expert_grasps import MAP_HALF, Grasp, GripStyle, choose
 from zetta.sims.libero.world import World
 
 Phase: TypeAlias = Literal[
@@ -202,13 +202,7 @@ class PickPlace:
             moved = np.zeros(3)
         if self._grasp is None:
             raise RuntimeError(f"{self.name} offers no grasp for {self.style}")
-        return Grasp(
-            self._grasp.point + moved,
-            self._grasp.yaw,
-            self._grasp.width,
-            self._grasp.side,
-            self._grasp.blocked,
-        )
+        return replace(self._grasp, point=self._grasp.point + moved)
 
     def _take(self) -> Steps:
         """Approach, descend and close; return whether the object is between the fingers."""

@@ -20,7 +20,7 @@ Ints = npt.NDArray[np.int64]
 _COLLISION_GROUP = np.array([1, 0, 0, 0, 0, 0], dtype=np.uint8)
 """LIBERO and robosuite put collision geoms into group 0 and pictures into group 1."""
 _MAP_STEP = 0.01
-_RAY_LAYERS = 8
+_RAY_LAYERS = 64
 """How many ignored surfaces a downward ray may pass before it gives up."""
 
 
