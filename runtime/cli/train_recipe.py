@@ -1,4 +1,4 @@
-"""How the embedded policy is made from nothing: stages of jobs, each skipped when its product is there.
+"""How the embedded policy is made from nothing: stages of jobs; what is there is not made again.
 
 Every job is a process of its own: a process draws one environment only, and a killed job loses
 nothing that it has saved.
@@ -21,7 +21,7 @@ Variant: TypeAlias = Literal["tiny", "tiny-shuffled"]
 SUITES: Final = ("libero_object", "libero_spatial", "libero_goal")
 TASKS_PER_SUITE: Final = 10
 SCANNED_SUITE: Final = "libero_object"
-_ONE_THREAD: Final = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+_THREAD_LIMITS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ def _start(job: Job, logs: Path) -> subprocess.Popen[bytes]:
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            env={**os.environ, **_ONE_THREAD},
+            env={**os.environ, **dict.fromkeys(_THREAD_LIMITS, "1")},
         )
 
 
