@@ -90,9 +90,10 @@ def network_px(camera: CameraName, uv: npt.ArrayLike) -> Float32:
     """
     points = np.asarray(uv, dtype=np.float64)
     if camera == "agentview":
-        return (points / 2.0 - np.array([0.0, TOP])).astype(np.float32)
-    scaled: Float32 = (points * (WRIST_SHAPE[1] / PICTURE)).astype(np.float32)
-    return scaled
+        scaled = points / 2.0 - np.array([0.0, TOP])
+    else:
+        scaled = points * (WRIST_SHAPE[1] / PICTURE)
+    return np.asarray(scaled, dtype=np.float32)
 
 
 def inside_px(camera: CameraName, px: npt.ArrayLike) -> npt.NDArray[np.bool_]:
