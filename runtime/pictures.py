@@ -34,6 +34,7 @@ class Moment:
     """Row of the log's poses."""
     caption: str
     source: str
+    """Who acts now; empty at the end."""
 
 
 def moments(record: LoggedEpisode, every: int = 1) -> tuple[Moment, ...]:
@@ -56,8 +57,7 @@ def _moment(record: LoggedEpisode, row: int) -> Moment:
     if row < len(record.ticks):
         tick = record.ticks[row]
         return Moment(row, f"tick {tick.index}", tick.source)
-    source = record.ticks[-1].source if record.ticks else "nobody"
-    return Moment(row, f"end: {record.header.result.reason}", source)
+    return Moment(row, f"end: {record.header.result.reason}", "")
 
 
 def choose_cameras(env: Env, names: Sequence[str] = ()) -> tuple[str, ...]:
@@ -193,9 +193,8 @@ def _panel(image: Image, height: int, square: bool) -> Image:
 
 
 def _bar(moment: Moment, width: int) -> Image:
-    return _text_bar(
-        f"{moment.caption}  {moment.source}", width, LIGHT if moment.source == "policy" else ACCENT
-    )
+    colour = LIGHT if moment.source in ("policy", "") else ACCENT
+    return _text_bar(f"{moment.caption}  {moment.source}", width, colour)
 
 
 def _text_bar(text: str, width: int, colour: tuple[int, int, int]) -> Image:

@@ -8,6 +8,7 @@ from typing import Final, cast
 
 from zetta.runtime import registry
 from zetta.runtime.cli.assemble import find_scene
+from zetta.runtime.cli.number_lists import parse_numbers
 from zetta.runtime.core import Init, Layout, RunSpec, Sampled, Sensing, Simulator
 from zetta.runtime.errors import ConfigError, suggest
 
@@ -149,22 +150,12 @@ def _episode(spec: RunSpec, i: int) -> RunSpec:
 
 
 def task_numbers(text: str, count: int) -> tuple[int, ...]:
-    """Return the task numbers of a list such as `0,2-4` or `all`.
+    """Return the task numbers of a list such as `0,2-4`, or of `all`.
 
-    >>> task_numbers("0,2-4", 10)
-    (0, 2, 3, 4)
+    >>> task_numbers("all", 3), task_numbers("0,2-4", 10)
+    ((0, 1, 2), (0, 2, 3, 4))
 
     Raises:
         ConfigError: not such a list.
     """
-    if text == "all":
-        return tuple(range(count))
-    numbers: list[int] = []
-    for part in text.split(","):
-        low, dash, high = part.strip().partition("-")
-        if not low.isdigit() or (dash and not high.isdigit()):
-            raise ConfigError(f"--task takes numbers such as 3, 0-4, 1,5 or all; got {text!r}")
-        numbers += range(int(low), int(high or low) + 1)
-    if len(set(numbers)) != len(numbers) or not numbers:
-        raise ConfigError(f"--task {text!r} names no task, or one twice")
-    return tuple(numbers)
+    return tuple(range(count)) if text == "all" else parse_numbers(text, "--task")
