@@ -44,12 +44,12 @@ def simulator(name: str) -> Simulator:
 
 
 def policy(name: str) -> Policy:
-    """Load the policy called `name`.
+    """Load the policy called `name`; what follows an `@` is an option that its factory reads.
 
     Raises:
-        ConfigError: unknown name, or its weights cannot be read.
+        ConfigError: unknown name or option, or its weights cannot be read.
     """
-    factory = cast(Callable[[str], Policy], _resolve("policies", name))
+    factory = cast(Callable[[str], Policy], _resolve("policies", name.partition("@")[0]))
     return factory(name)
 
 

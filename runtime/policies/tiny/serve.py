@@ -1,0 +1,350 @@
+"""Serve a trained tiny policy with ONNX Runtime and numpy.
+
+At temperature 0 the network attends softly, as it was trained: no chance is involved. Above 0 a
+cell of the focus heat map is drawn, and attention keeps to its neighbourhood, so that a policy in
+doubt between two things goes for one of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import onnxruntime
+from onnxruntime.capi import onnxruntime_pybind11_state as ort_errors
+from scipy.spatial.transform import Rotation
+
+from zetta.runtime.core import (
+    ActionChunk,
+    ActionSpec,
+    Array,
+    CameraSpec,
+    Observation,
+    PolicySpec,
+)
+from zetta.runtime.errors import ConfigError, SpecMismatch, suggest
+from zetta.runtime.policies.tiny.inputs import (
+    CAMERAS,
+    PICTURE,
+    Float32,
+    network_inputs,
+    proprio_vector,
+)
+from zetta.runtime.policies.tiny.manifest import (
+    ACT,
+    LOOK,
+    Execution,
+    Manifest,
+    check_files,
+    read_manifest,
+)
+from zetta.runtime.policies.tiny.text import encode
+
+VARIANTS: Final[Mapping[str, str]] = {"zetta/tiny": "tiny", "zetta/tiny-shuffled": "tiny-shuffled"}
+"""Folder below `weights/` by the name of a policy."""
+WEIGHTS_FOLDER: Final = Path(__file__).parent / "weights"
+REACH_M: Final = 3.0
+"""Bound of a target coordinate: no arm that this policy knows reaches farther."""
+FOCUS: Final = 0
+"""Index of the role that is drawn."""
+
+ACTION: Final = ActionSpec(
+    kind="target_pose",
+    names=("x", "y", "z", "rx", "ry", "rz", "gripper"),
+    low=(-REACH_M,) * 3 + (-np.pi,) * 3 + (-1.0,),
+    high=(REACH_M,) * 3 + (np.pi,) * 3 + (1.0,),
+    scale=(1.0,) * 7,
+)
+
+
+def load(name: str) -> TinyPolicy:
+    """Load `zetta/tiny` or `zetta/tiny-shuffled`, with `@T=1` for a temperature.
+
+    Raises:
+        ConfigError: unknown name, bad temperature, or weights that are missing or damaged.
+    """
+    base, at, options = name.partition("@")
+    if base not in VARIANTS:
+        raise ConfigError(f"unknown policy {base!r}; {suggest(base, VARIANTS)}")
+    temperature = _temperature(name, options) if at else 0.0
+    return load_from(WEIGHTS_FOLDER / VARIANTS[base], name, temperature)
+
+
+def load_from(folder: Path, name: str = "", temperature: float = 0.0) -> TinyPolicy:
+    """Load a policy from the folder that `export` wrote.
+
+    Raises:
+        ConfigError: files are missing, damaged, or of another version.
+    """
+    manifest = read_manifest(folder)
+    check_files(folder, manifest)
+    graphs = [_session(folder / file) for file in (LOOK, ACT)]
+    policy = TinyPolicy(name or f"tiny:{folder}", manifest, graphs[0], graphs[1])
+    policy.set_temperature(temperature)
+    return policy
+
+
+class TinyPolicy:
+    """A frozen visuomotor policy: two cameras, proprioception and an instruction in, a path out."""
+
+    def __init__(
+        self,
+        name: str,
+        manifest: Manifest,
+        look: onnxruntime.InferenceSession,
+        act: onnxruntime.InferenceSession,
+    ) -> None:
+        self._manifest, self._look, self._act = manifest, look, act
+        self._temperature = 0.0
+        self._lang: Float32 | None = None
+        execution = manifest.execution
+        self._around = [Neighbourhood(grid, execution.sigma_cells) for grid in manifest.grids]
+        self._spec = PolicySpec(
+            name=name,
+            action=ACTION,
+            cameras=tuple(
+                CameraSpec(c, PICTURE, PICTURE, "wrist" if c == "wrist" else "world")
+                for c in CAMERAS
+            ),
+            replan_steps=execution.replan_steps,
+            horizon=manifest.horizon - execution.lead,
+            control_hz=manifest.control_hz,
+            render_profile=manifest.render_profile,
+            sensing="vision",
+            digest=_digest(manifest),
+        )
+
+    @property
+    def spec(self) -> PolicySpec:
+        """What the policy needs and emits."""
+        return self._spec
+
+    def set_temperature(self, temperature: float) -> None:
+        """Scale the spread of the draws; 0 attends softly and is deterministic.
+
+        Raises:
+            ConfigError: it is negative or not finite.
+        """
+        if not (np.isfinite(temperature) and temperature >= 0):
+            raise ConfigError(
+                f"the temperature is {temperature}; expected 0 or more, for example 1"
+            )
+        self._temperature = temperature
+
+    def reset(self, instruction: str, seed: int) -> None:
+        """Begin an episode; every draw until the next reset comes from `seed`.
+
+        Raises:
+            ConfigError: the instruction names nothing.
+        """
+        self._lang = encode(instruction)
+        # Two streams: measuring the dispersion must not change what is done.
+        self._acting, self._asking = (np.random.default_rng([seed, k]) for k in range(2))
+        self._gripper = Gripper(self._manifest.execution, self._manifest.phases)
+
+    def infer(self, observation: Observation) -> ActionChunk:
+        """Return the next rows.
+
+        Raises:
+            SpecMismatch: there was no reset, or a picture is missing or of another size.
+        """
+        if self._lang is None:
+            raise SpecMismatch("the policy was asked before it was given an instruction; reset it")
+        arm = observation.proprio.arms[0]
+        pixels = network_inputs(observation)
+        inputs: dict[str, npt.NDArray[np.generic]] = {
+            "agent": pixels.agent,
+            "wrist": pixels.wrist,
+            "proprio": proprio_vector(arm),
+            "lang": self._lang,
+        }
+        seen = _run(self._look, inputs)
+        seen |= self._attention(seen["heat_a"], seen["heat_w"])
+        said = _run(self._act, seen)
+        closing = self._gripper.commands(
+            said["close"][0], arm.ee_pos, int(said["phase"][0].argmax())
+        )
+        actions = target_rows(
+            said["path"][0], said["rot"][0], closing, arm.ee_pos, arm.ee_quat, self._spec.horizon
+        )
+        return ActionChunk(actions, observation.proprio.t, _spread(said["points"][1:, FOCUS]))
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def _attention(self, heat_a: Float32, heat_w: Float32) -> dict[str, Float32]:
+        """Return attention for the action and then for each draw. Shapes (1 + D, 2, cells)."""
+        draws = self._manifest.execution.draws
+        out = {}
+        for name, heat, around in zip(
+            ("attention_a", "attention_w"), (heat_a, heat_w), self._around, strict=True
+        ):
+            plain = softmax(heat)
+            rows = np.repeat(plain[None], 1 + draws, axis=0)
+            rows[1:, FOCUS] = around.draw(plain[FOCUS], heat[FOCUS], draws, 1.0, self._asking)
+            if self._temperature > 0:
+                rows[:1, FOCUS] = around.draw(
+                    plain[FOCUS], heat[FOCUS], 1, self._temperature, self._acting
+                )
+            out[name] = rows
+        return out
+
+
+class Neighbourhood:
+    """Draws cells of a heat map and keeps attention around them."""
+
+    def __init__(self, grid: tuple[int, int], sigma_cells: float) -> None:
+        self._columns = grid[1]
+        # A Gaussian in two dimensions is the product of two in one.
+        self._down, self._across = (_gaussians(n, sigma_cells) for n in grid)
+
+    def draw(
+        self,
+        plain: Float32,
+        heat: Float32,
+        count: int,
+        temperature: float,
+        rng: np.random.Generator,
+    ) -> Float32:
+        """Return attention around drawn cells.
+
+        Args:
+            plain: soft attention. Shape (cells,).
+            heat: its logits. Shape (cells,).
+            count: draws (D).
+            temperature: of the draws, above 0.
+            rng: gives one number to each draw.
+
+        Returns:
+            Weights that add up to 1. Shape (D, cells).
+        """
+        chances = np.cumsum(softmax(heat / temperature), dtype=np.float64)
+        chosen = np.searchsorted(chances, rng.random(count) * chances[-1])
+        row, column = np.divmod(np.minimum(chosen, len(plain) - 1), self._columns)
+        near = (self._down[row][:, :, None] * self._across[column][:, None]).reshape(count, -1)
+        # The floor lets a cell be drawn whose neighbours all round to nothing.
+        kept = np.maximum(plain, 1e-9) * near
+        return np.asarray(kept / kept.sum(-1, keepdims=True), dtype=np.float32)
+
+
+class Gripper:
+    """When to close and to open, ahead of time and, after a stall, farther ahead.
+
+    A hand that stands still above its object predicts for ever that it will close soon. Looking
+    farther ahead in the chunk makes the prediction come true.
+    """
+
+    def __init__(self, execution: Execution, phases: tuple[str, ...]) -> None:
+        self._execution, self._phases = execution, phases
+        self._closed = False
+        self._stalled = 0
+        self._last: Array | None = None
+
+    def commands(self, chances: Float32, ee_pos: Array, phase: int) -> Array:
+        """Return -1 (open) or 1 (close) for each row of a chunk.
+
+        Args:
+            chances: of being commanded closed at each future tick. Shape (H,).
+            ee_pos: position of the hand now. Shape (3,).
+            phase: the phase the policy believes to be in.
+        """
+        execution = self._execution
+        still = self._last is not None and (
+            float(np.linalg.norm(ee_pos - self._last)) < execution.stall_m
+        )
+        waiting = self._phases[phase] in execution.stall_phases and not self._closed
+        self._stalled = self._stalled + 1 if still and waiting else 0
+        self._last = np.array(ee_pos)
+        lead = execution.gripper_lead + self._stalled * execution.stall_rows
+        if self._closed:
+            lead = execution.release_lead
+        rows = np.minimum(np.arange(len(chances)) + lead, len(chances) - 1)
+        closing = chances[rows] > 0.5
+        self._closed = bool(closing[execution.replan_steps - 1])
+        return np.where(closing, ACTION.gripper_close, ACTION.gripper_open)
+
+
+def target_rows(
+    path: Float32, rot: Float32, gripper: Array, ee_pos: Array, ee_quat: Array, count: int
+) -> Array:
+    """Turn a relative path into absolute targets that run ahead of it.
+
+    Args:
+        path: displacement at each future tick, metres. Shape (H, 3).
+        rot: rotation vector from now to then, world, radians. Shape (H, 3).
+        gripper: command of each row. Shape (H,).
+        ee_pos: position now. Shape (3,).
+        ee_quat: orientation now, xyzw. Shape (4,).
+        count: rows wanted; the first `H - count` ticks of the path are the lead.
+    """
+    lead = len(path) - count
+    place = np.clip(ee_pos + path[lead:].astype(np.float64), -REACH_M, REACH_M)
+    turn = Rotation.from_rotvec(rot[lead:].astype(np.float64)) * Rotation.from_quat(ee_quat)
+    rows = np.concatenate([place, turn.as_rotvec(), gripper[:count, None]], axis=1)
+    return np.asarray(rows, dtype=np.float64)  # (count, 7)
+
+
+def softmax(logits: Float32) -> Float32:
+    """Return the softmax over the last axis."""
+    shifted = np.exp(logits - logits.max(-1, keepdims=True))
+    return np.asarray(shifted / shifted.sum(-1, keepdims=True), dtype=np.float32)
+
+
+def _spread(points: Float32) -> float:
+    """Return the root mean square distance of points from their mean, metres."""
+    return float(np.sqrt(((points - points.mean(0)) ** 2).sum(-1).mean()))
+
+
+def _gaussians(count: int, sigma: float) -> Float32:
+    """Return a Gaussian around each of `count` places. Shape (count, count)."""
+    away = np.arange(count)[:, None] - np.arange(count)[None]
+    return np.exp(-(away**2) / (2 * sigma**2)).astype(np.float32)
+
+
+def _temperature(name: str, options: str) -> float:
+    key, _, value = options.partition("=")
+    try:
+        if key != "T":
+            raise ValueError(key)
+        return float(value)
+    except ValueError:
+        raise ConfigError(
+            f"the policy {name!r} has the option {options!r}; expected a temperature, "
+            f"for example {name.partition('@')[0]}@T=1"
+        ) from None
+
+
+def _digest(manifest: Manifest) -> str:
+    """Return what fixes the behaviour: the graphs and how chunks are executed."""
+    files = [manifest.files[LOOK], manifest.files[ACT]]
+    text = json.dumps([files, asdict(manifest.execution)], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _session(path: Path) -> onnxruntime.InferenceSession:
+    options = onnxruntime.SessionOptions()
+    # One thread: with the simulator beside it, a second one only waits at barriers.
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    try:
+        return onnxruntime.InferenceSession(
+            str(path), sess_options=options, providers=["CPUExecutionProvider"]
+        )
+    except (ort_errors.Fail, ort_errors.InvalidGraph, ort_errors.InvalidProtobuf) as error:
+        first = str(error).splitlines()[0]
+        raise ConfigError(f"{path} is no usable graph: {first}; get the weights again") from error
+
+
+def _run(
+    session: onnxruntime.InferenceSession, values: Mapping[str, npt.NDArray[np.generic]]
+) -> dict[str, Float32]:
+    names = [output.name for output in session.get_outputs()]
+    wanted = {i.name: values[i.name] for i in session.get_inputs()}
+    return dict(zip(names, session.run(names, wanted), strict=True))
