@@ -17,12 +17,14 @@ SIMS: Mapping[str, str] = {
 POLICIES: Mapping[str, str] = {
     "zetta/tiny": "zetta.runtime.policies.tiny.serve:load",
     "zetta/tiny-shuffled": "zetta.runtime.policies.tiny.serve:load",
+    "tiny:": "zetta.runtime.policies.tiny.serve:load",
     "toy/reach": "zetta.runtime.policies.toy_reach:load",
     "toy/reach-exact": "zetta.runtime.policies.toy_reach:load",
     "toy/reach-clumsy": "zetta.runtime.policies.toy_reach:load",
     "random": "zetta.runtime.policies.random_actions:load",
 }
-"""Each is a factory `(name) -> Policy`."""
+"""Each is a factory `(name) -> Policy`. A name that ends in a colon is a scheme: what follows it,
+such as a folder of weights, is for the factory to read."""
 
 ORACLE_PREFIX = "oracle/"
 """Policies of this prefix are scripted drivers that read simulator truth."""
@@ -49,7 +51,10 @@ def policy(name: str) -> Policy:
     Raises:
         ConfigError: unknown name or option, or its weights cannot be read.
     """
-    factory = cast(Callable[[str], Policy], _resolve("policies", name.partition("@")[0]))
+    base = name.partition("@")[0]
+    scheme = base[: base.find(":") + 1]
+    known = scheme if scheme in _table("policies") else base
+    factory = cast(Callable[[str], Policy], _resolve("policies", known))
     return factory(name)
 
 

@@ -48,6 +48,8 @@ from zetta.runtime.policies.tiny.text import encode
 
 VARIANTS: Final[Mapping[str, str]] = {"zetta/tiny": "tiny", "zetta/tiny-shuffled": "tiny-shuffled"}
 """Folder below `weights/` by the name of a policy."""
+FOLDER_SCHEME: Final = "tiny:"
+"""Prefix of a policy name that gives the folder of an exported policy."""
 WEIGHTS_FOLDER: Final = Path(__file__).parent / "weights"
 REACH_M: Final = 3.0
 """Bound of a target coordinate: no arm that this policy knows reaches farther."""
@@ -64,15 +66,17 @@ ACTION: Final = ActionSpec(
 
 
 def load(name: str) -> TinyPolicy:
-    """Load `zetta/tiny` or `zetta/tiny-shuffled`, with `@T=1` for a temperature.
+    """Load `zetta/tiny`, `zetta/tiny-shuffled` or `tiny:FOLDER`, with `@T=1` for a temperature.
 
     Raises:
         ConfigError: unknown name, bad temperature, or weights that are missing or damaged.
     """
     base, at, options = name.partition("@")
+    temperature = _temperature(name, options) if at else 0.0
+    if base.startswith(FOLDER_SCHEME):
+        return load_from(Path(base.removeprefix(FOLDER_SCHEME)), name, temperature)
     if base not in VARIANTS:
         raise ConfigError(f"unknown policy {base!r}; {suggest(base, VARIANTS)}")
-    temperature = _temperature(name, options) if at else 0.0
     return load_from(WEIGHTS_FOLDER / VARIANTS[base], name, temperature)
 
 
@@ -164,9 +168,9 @@ class TinyPolicy:
             "proprio": proprio_vector(arm),
             "lang": self._lang,
         }
-        seen = _run(self._look, inputs)
+        seen = run(self._look, inputs)
         seen |= self._attention(seen["heat_a"], seen["heat_w"])
-        said = _run(self._act, seen)
+        said = run(self._act, seen)
         closing = self._gripper.commands(
             said["close"][0], arm.ee_pos, int(said["phase"][0].argmax())
         )
@@ -342,9 +346,10 @@ def _session(path: Path) -> onnxruntime.InferenceSession:
         raise ConfigError(f"{path} is no usable graph: {first}; get the weights again") from error
 
 
-def _run(
+def run(
     session: onnxruntime.InferenceSession, values: Mapping[str, npt.NDArray[np.generic]]
 ) -> dict[str, Float32]:
+    """Run a graph on those of `values` that it takes; return its outputs by name."""
     names = [output.name for output in session.get_outputs()]
     wanted = {i.name: values[i.name] for i in session.get_inputs()}
     return dict(zip(names, session.run(names, wanted), strict=True))
