@@ -198,7 +198,7 @@ def _export(made: Recipe, out: Path, number: int) -> Job:
     return Job(
         f"export round {number}",
         "zetta.runtime.policies.tiny.export",
-        (str(weights), str(folder), "--name", f"zetta/{made.variant}"),
+        (str(weights), str(folder), f"zetta/{made.variant}, round {number}"),
         folder / "manifest.json",
     )
 

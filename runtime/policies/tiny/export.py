@@ -10,6 +10,7 @@ import json
 import logging
 import shutil
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +18,7 @@ import onnx
 import torch
 from torch import Tensor, nn
 
+from zetta.runtime.errors import ConfigError
 from zetta.runtime.policies.tiny.checkpoint import Binding, load_weights
 from zetta.runtime.policies.tiny.data import HORIZON
 from zetta.runtime.policies.tiny.inputs import AGENT_SHAPE, WRIST_SHAPE
@@ -193,3 +195,18 @@ def _write(
             dynamo=False,
         )
     onnx.checker.check_model(onnx.load(str(path)))
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run as `python -m zetta.runtime.policies.tiny.export WEIGHTS OUT [SOURCE]`."""
+    if len(arguments) not in (2, 3):
+        raise ConfigError(
+            "usage: python -m zetta.runtime.policies.tiny.export WEIGHTS OUT [SOURCE]"
+        )
+    export(Path(arguments[0]), Path(arguments[1]), source="".join(arguments[2:]))
+
+
+if __name__ == "__main__":
+    import sys
+
+    main(sys.argv[1:])
