@@ -17,6 +17,7 @@ from zetta.runtime.cli.assemble import check_options, find_simulator
 from zetta.runtime.cli.graphics import choose_graphics
 from zetta.runtime.cli.output import Json
 from zetta.runtime.cli.run_episodes import (
+    RESULT,
     EpisodeReport,
     Facts,
     Manner,
@@ -27,8 +28,6 @@ from zetta.runtime.cli.run_episodes import (
 from zetta.runtime.cli.run_plan import DEFAULTS, Wishes, plan
 from zetta.runtime.core import RunSpec, Simulator
 from zetta.runtime.success_rates import wilson
-
-RESULT = "run.json"
 
 
 @dataclass(slots=True)
@@ -143,12 +142,16 @@ def _run(
     answer = _Answer(output.run_folder("run", out), first, typed)
     output.note(_announcement(specs, simulator))
     output.note(choose_graphics(first.sim))
-    if len(list(tasks_of(specs))) == 1:
-        run_here(specs, answer.folder, manner, typed, answer.keep)
-    else:
-        run_in_children(
-            specs, answer.folder, lambda spec: _arguments(spec, specs, manner), answer.keep
-        )
+    try:
+        if len(list(tasks_of(specs))) == 1:
+            run_here(specs, answer.folder, manner, typed, answer.keep)
+        else:
+            run_in_children(
+                specs, answer.folder, lambda spec: _arguments(spec, specs, manner), answer.keep
+            )
+    except KeyboardInterrupt:
+        output.note(f"stopped; the {len(answer.reports)} finished episodes are in {answer.folder}")
+        raise
     return answer
 
 

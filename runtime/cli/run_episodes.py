@@ -17,11 +17,13 @@ from zetta.runtime.cli.assemble import Assembled, Assembler
 from zetta.runtime.cli.live import LiveLine
 from zetta.runtime.core import Init, RunSpec
 from zetta.runtime.episode_log import read_episode
-from zetta.runtime.errors import InfraError, WorkerDied, ZettaError
+from zetta.runtime.errors import ZettaError
 from zetta.runtime.pacing import MonotonicClock
 from zetta.runtime.pictures import choose_cameras, moments, write_strip, write_video
 
 EPISODES: Final = "episodes"
+RESULT: Final = "run.json"
+"""The answer so far, saved after every episode."""
 STRIP, VIDEO = "strip.png", "video.mp4"
 VIDEO_EVERY: Final = 2
 """Ticks between two frames of a film: half the frames are half the wait."""
@@ -207,30 +209,37 @@ def run_in_children(
         episodes = list(group)
         output.note(f"{suite} task {task}: {len(episodes)} episodes in a process of their own")
         out = folder / f"{suite}-{task}"
-        try:
-            answer = _ask_child([*arguments(episodes[0]), "--out", str(out), "--json"])
-        except InfraError as error:
-            for spec in episodes:
-                keep(blank_report(spec, str(error)), Facts())
-            continue
-        facts = Facts(**{name: answer[name] for name in Facts.__dataclass_fields__})
-        for plain in answer["episodes"]:
-            keep(EpisodeReport(**plain), facts)
+        error = _ask_child([*arguments(episodes[0]), "--out", str(out), "--json"])
+        answer = _read_answer(out)
+        finished = answer.get("episodes", [])
+        if finished:
+            facts = Facts(**{name: answer[name] for name in Facts.__dataclass_fields__})
+            for plain in finished:
+                keep(EpisodeReport(**plain), facts)
+        for spec in episodes[len(finished) :]:
+            keep(blank_report(spec, error or "the process left it out"), Facts())
 
 
-def _ask_child(arguments: Sequence[str]) -> Mapping[str, Any]:
-    """Run `zetta run` in a child and return its answer; its progress stays on our stderr."""
+def _read_answer(folder: Path) -> Mapping[str, Any]:
+    """Return what a child saved after its last finished episode, also when it died later."""
+    try:
+        answer: Any = json.loads((folder / RESULT).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return dict(answer)
+
+
+def _ask_child(arguments: Sequence[str]) -> str | None:
+    """Run `zetta run` in a child, whose progress stays on our stderr; return what went wrong."""
     command = [sys.executable, "-m", "zetta.runtime.cli.main", "run", *arguments]
     child = subprocess.run(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=False
     )
     try:
-        answer: Any = json.loads(child.stdout)
+        failure = json.loads(child.stdout).get("error", {})
     except ValueError:
-        raise WorkerDied(f"the process ended with code {child.returncode} and no answer") from None
-    if "episodes" not in answer:
-        raise InfraError(str(answer.get("error", {}).get("message", "no episodes")))
-    return dict(answer)
+        return f"the process ended with code {child.returncode} and no answer"
+    return str(failure["message"]) if failure else None
 
 
 def tasks_of(specs: Sequence[RunSpec]) -> Iterator[tuple[str, int]]:

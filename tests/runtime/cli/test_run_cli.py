@@ -286,6 +286,26 @@ def test_a_child_that_dies_is_an_error_of_its_episodes(
     assert answer["n"] == 0
 
 
+def test_what_a_child_finished_before_it_was_killed_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    killed = tmp_path / "killed"
+    killed.write_text(f'#!/bin/sh\n{sys.executable} "$@" --episodes 1 >&2\nkill -9 $$\n')
+    killed.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(killed))
+    args = ("run", "--sim", "toy", "--json", *EXPERT, "--task", "0-1", "--episodes", "2")
+
+    assert leave(*args) == 1
+    episodes = json.loads(capfd.readouterr().out)["episodes"]
+    assert [(e["task"], e["init"], e["success"]) for e in episodes] == [
+        (0, 0, True),
+        (0, 1, False),
+        (1, 0, True),
+        (1, 1, False),
+    ]
+    assert "ended with code -9" in episodes[1]["error"]
+
+
 # --------------------------------------------------------------------------- the plan
 
 
