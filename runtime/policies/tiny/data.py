@@ -344,7 +344,7 @@ def _read_array(path: Path) -> Image:
 
 def _read_samples(path: Path) -> Samples:
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             return Samples(**{name: archive[name] for name in FIELDS})
     except KeyError as error:
         raise ConfigError(f"{path} lacks a field: {error}") from error

@@ -142,6 +142,6 @@ def _parse(raw: dict[str, Any]) -> Manifest:
         data=tuple(map(str, raw["data"])),
         parameters=int(raw["parameters"]),
         width=float(raw["width"]),
-        files={str(name): str(value) for name, value in raw["files"].items()},
+        files={str(name): str(value) for name, value in dict(raw["files"]).items()},
         format=int(raw["format"]),
     )
