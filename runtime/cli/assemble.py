@@ -203,17 +203,10 @@ def find_scene(simulator: Simulator, spec: RunSpec) -> Scene:
     Raises:
         ConfigError: unknown suite or task, or no such init.
     """
-    suites = simulator.suites()
-    if spec.suite not in suites:
-        raise ConfigError(
-            f"{spec.sim} has no suite {spec.suite!r}; {suggest(spec.suite, suites)} "
-            f"(zetta run --sim {spec.sim} --list shows all)"
-        )
-    if not 0 <= spec.task < suites[spec.suite]:
-        raise ConfigError(
-            f"{spec.suite} has the tasks 0-{suites[spec.suite] - 1}, got {spec.task} "
-            f"(zetta run --sim {spec.sim} --list shows all)"
-        )
+    try:
+        task = simulator.task(spec.suite, spec.task)
+    except ConfigError as error:
+        raise ConfigError(f"{error} (zetta run --sim {spec.sim} --list shows all)") from error
     if isinstance(spec.layout, Init):
         count = simulator.init_count(spec.suite, spec.task)
         if not 0 <= spec.layout.k < count:
@@ -221,7 +214,7 @@ def find_scene(simulator: Simulator, spec: RunSpec) -> Scene:
                 f"{spec.suite} task {spec.task} has the inits 0-{count - 1}, got "
                 f"{spec.layout.k}; for more scenes use --init sampled --seed N"
             )
-    return Scene(simulator.task(spec.suite, spec.task), spec.layout, spec.seed)
+    return Scene(task, spec.layout, spec.seed)
 
 
 def check_options(spec: RunSpec) -> None:

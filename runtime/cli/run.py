@@ -223,10 +223,8 @@ def _tell(answer: _Answer, wishes: Wishes) -> None:
 def _list(simulator: Simulator, suite: str | None, as_json: bool) -> None:
     """List suites, and tasks where one suite or JSON is asked for."""
     suites = simulator.suites()
-    if suite is not None and suite not in suites:
-        from zetta.runtime.errors import ConfigError, suggest
-
-        raise ConfigError(f"{simulator.name} has no suite {suite!r}; {suggest(suite, suites)}")
+    if suite is not None:
+        simulator.task(suite, 0)  # says what is wrong with an unknown name
     chosen = {suite: suites[suite]} if suite is not None else dict(suites)
     if as_json:
         listed: list[Json] = [

@@ -172,7 +172,7 @@ def test_realtime_runs_no_faster_than_the_control_rate(capsys: pytest.CaptureFix
     [
         (("--sim", "toi"), "unknown simulator 'toi'; did you mean 'toy'"),
         (("--sim", "toy", "--suite", "toy_pik"), "did you mean 'toy_pick'"),
-        (("--sim", "toy", "--task", "99"), "has the tasks 0-3, got 99"),
+        (("--sim", "toy", "--task", "99"), "tasks 0 to 3, not 99"),
         (("--sim", "toy", "--task", "x"), "--task takes numbers"),
         (("--sim", "toy", "--init", "99"), "has the inits 0-9, got 99"),
         (("--sim", "toy", "--init", "8", "--episodes", "3"), "got 10"),
