@@ -33,11 +33,12 @@ from zetta.runtime.core import (
 from zetta.runtime.errors import ConfigError, SpecMismatch, suggest
 from zetta.sims.toy_expert import expert_motion
 from zetta.sims.toy_faults import ToyFaults
-from zetta.sims.toy_physics import CONTROL_HZ, DT, STEP_M, STEP_RAD, Arm, Body, World
+from zetta.sims.toy_physics import CONTROL_HZ, STEP_M, STEP_RAD, Arm, Body, World
 from zetta.sims.toy_render import FRONT_POSE, Lens, camera, draw, wrist_pose
 from zetta.sims.toy_state import (
     Session,
     check_pose,
+    frozen,
     lost,
     pack,
     pose_of,
@@ -211,7 +212,7 @@ class ToyEnv:
 
     def pose(self) -> Array:
         """Return what is needed to draw the present moment. Shape (N,)."""
-        return pose_of(self._running(), DT)
+        return frozen(pose_of(self._running()))
 
     def show(self, pose: Array) -> None:
         """Make `observe` draw a logged pose until the next step, reset or restore.
@@ -234,7 +235,7 @@ class ToyEnv:
 
     def _step(self) -> Step:
         world = self._running()
-        pose = pose_of(world, DT)
+        pose = pose_of(world)
         truth = truth_of(self.toy, world, pose)
         success = all(truth.predicates.values())
         terminated = success or lost(self.toy, world)
@@ -262,7 +263,7 @@ class ToyEnv:
                 world.bodies[index].x += faults.knock_x
                 world.bodies[index].y += faults.knock_y
         if tick == faults.camera_frozen_at:
-            self._frozen = pose_of(world, DT)
+            self._frozen = pose_of(world)
 
     def _look(self, name: str, pose: Array) -> tuple[Image, npt.NDArray[np.float32], Camera]:
         faults, lens = self.faults, self._lenses[name]

@@ -17,7 +17,7 @@ import numpy as np
 
 from zetta.runtime.core import ArmState, Array, Proprio, Truth
 from zetta.runtime.errors import SpecMismatch
-from zetta.sims.toy_physics import REST, Arm, Body, World, carrying_radius
+from zetta.sims.toy_physics import CONTROL_HZ, REST, Arm, Body, World, carrying_radius
 from zetta.sims.toy_tasks import TABLE_Z, ToyTask
 
 ARM_WIDTH = 9
@@ -27,9 +27,9 @@ _LINK = 0.42
 """Length of both links of the make-believe arm that `joint_pos` describes."""
 
 
-def pose_of(world: World, dt: float) -> Array:
+def pose_of(world: World) -> Array:
     """Return the flat pose of the present moment."""
-    values = [world.tick * dt]
+    values = [world.tick / CONTROL_HZ]
     for arm in world.arms:
         values += [arm.x, arm.y, arm.z, *arm.quat, arm.opening, arm.opening_rate]
     for body in world.bodies:

@@ -187,7 +187,8 @@ class ToyReach:
         roll = self._roll(arm, self._scene, self._whim)
         self._plan = roll.plan
         ends = np.array([self._roll(arm, self._scene, whim).end for whim in draws])  # (draws, 3)
-        spread = float(np.sqrt(((ends - ends.mean(axis=0)) ** 2).sum(axis=1).mean()))
+        apart = ends - ends[0]
+        spread = float(np.sqrt(((apart - apart.mean(axis=0)) ** 2).sum(axis=1).mean()))
         return self._chunk(roll.rows, proprio.t, spread)
 
     def close(self) -> None:

@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from zetta.runtime import registry
+from zetta.runtime.core import (
+    SENSING_LEVELS,
+    ArmState,
+    Camera,
+    Init,
+    Observation,
+    Policy,
+    PolicySpec,
+    Proprio,
+    Scene,
+    read_only,
+)
+from zetta.runtime.errors import ConfigError, ZettaError
+from zetta.sims.toy import ToySimulator
+
+LOOKS = 4
+SENTENCES = {"toy-fast": "put the red cube on the green plate"}
+"""Instructions by render profile; policies of other profiles get a sentence of LIBERO."""
+
+
+@cache
+def load(name: str) -> Policy | str:
+    """Return the policy, or why it cannot be loaded here."""
+    try:
+        return registry.policy(name)
+    except (ModuleNotFoundError, ZettaError) as error:
+        return f"{name} cannot be loaded here: {error}"
+
+
+@pytest.fixture(params=registry.names("policies"))
+def policy(request: pytest.FixtureRequest) -> Policy:
+    loaded = load(request.param)
+    if isinstance(loaded, str):
+        pytest.skip(loaded)
+    return loaded
+
+
+def sentence(spec: PolicySpec) -> str:
+    return SENTENCES.get(
+        spec.render_profile or "", "pick up the alphabet soup and place it in the basket"
+    )
+
+
+def observations(spec: PolicySpec, seed: int) -> list[Observation]:
+    """Return what an arm could have seen: real pictures of the toy, or noise for other worlds."""
+    if (spec.render_profile or "").startswith("toy-"):
+        return toy_observations(spec, seed)
+    rng = np.random.default_rng(seed)
+    return [synthetic(spec, rng, k * spec.replan_steps / spec.control_hz) for k in range(LOOKS)]
+
+
+def toy_observations(spec: PolicySpec, seed: int) -> list[Observation]:
+    simulator = ToySimulator()
+    env = simulator.make("toy_pick", 0)
+    env.reset(Scene(simulator.task("toy_pick", 0), Init(seed)))
+    seen = []
+    rng = np.random.default_rng(seed)
+    for _ in range(LOOKS):
+        seen.append(env.observe([c.name for c in spec.cameras], depth=spec.depth))
+        for row in rng.uniform(-0.3, 0.3, size=(spec.replan_steps, 7)):
+            env.step(row)
+    return seen
+
+
+def synthetic(spec: PolicySpec, rng: np.random.Generator, t: float) -> Observation:
+    quat = rng.normal(size=4)
+    arm = ArmState(
+        read_only(rng.uniform(-0.2, 0.9, 3)),
+        read_only(quat / np.linalg.norm(quat)),
+        read_only(rng.uniform(-1.0, 1.0, 7)),
+        0.06,
+    )
+    images, depth, cameras = {}, {}, {}
+    for c in spec.cameras:
+        images[c.name] = read_only(rng.integers(0, 256, (c.height, c.width, 3)), np.uint8)
+        k = read_only([[c.width, 0, c.width / 2], [0, c.width, c.height / 2], [0, 0, 1]])
+        cameras[c.name] = Camera(c.name, k, read_only(np.eye(4)))
+        if spec.depth:
+            depth[c.name] = read_only(rng.uniform(0.5, 1.5, (c.height, c.width)), np.float32)
+    return Observation(Proprio(t, (arm,)), sentence(spec), images, depth, cameras)
+
+
+def chunks(policy: Policy, seed: int, seen: list[Observation]) -> list[bytes]:
+    policy.reset(sentence(policy.spec), seed)
+    return [np.asarray(policy.infer(observation).actions).tobytes() for observation in seen]
+
+
+def test_policy_spec_is_consistent(policy: Policy) -> None:
+    spec = policy.spec
+    assert isinstance(policy, Policy)
+    assert 1 <= spec.replan_steps <= spec.horizon
+    assert spec.control_hz > 0
+    assert spec.sensing in SENSING_LEVELS
+    assert spec.digest
+    action = spec.action
+    assert action.size == len(action.low) == len(action.high) == len(action.scale) > 0
+    assert policy.spec == spec
+
+
+def test_chunks_have_the_declared_shape_and_stay_in_range(policy: Policy) -> None:
+    spec = policy.spec
+    policy.reset(sentence(spec), 0)
+    for observation in observations(spec, 0):
+        chunk = policy.infer(observation)
+        assert chunk.actions.shape == (spec.horizon, spec.action.size)
+        assert np.isfinite(chunk.actions).all()
+        assert (chunk.actions >= np.array(spec.action.low) - 1e-6).all()
+        assert (chunk.actions <= np.array(spec.action.high) + 1e-6).all()
+        assert chunk.t_obs == observation.proprio.t
+        assert np.isnan(chunk.dispersion) or chunk.dispersion >= 0.0
+
+
+def test_equal_seeds_and_observations_give_equal_chunks(policy: Policy) -> None:
+    seen = observations(policy.spec, 0)
+    assert chunks(policy, 7, seen) == chunks(policy, 7, seen)
+
+
+def test_reset_begins_anew_in_the_middle_of_an_episode(policy: Policy) -> None:
+    seen = observations(policy.spec, 0)
+    fresh = chunks(policy, 7, seen)
+    chunks(policy, 8, observations(policy.spec, 1)[:2])
+    assert chunks(policy, 7, seen) == fresh
+
+
+def test_two_instances_do_not_share_their_draws(policy: Policy) -> None:
+    seen = observations(policy.spec, 0)
+    alone = chunks(policy, 7, seen)
+    other = registry.policy(policy.spec.name)
+    other.reset(sentence(policy.spec), 3)
+    policy.reset(sentence(policy.spec), 7)
+    between = []
+    for observation in seen:
+        other.infer(observation)
+        between.append(np.asarray(policy.infer(observation).actions).tobytes())
+    other.close()
+    assert between == alone
+
+
+@pytest.mark.parametrize("instruction", ["", "   "])
+def test_empty_instruction_is_refused(policy: Policy, instruction: str) -> None:
+    with pytest.raises(ConfigError):
+        policy.reset(instruction, 0)
+
+
+def test_closing_a_policy_twice_is_harmless(policy: Policy) -> None:
+    another = registry.policy(policy.spec.name)
+    another.close()
+    another.close()
