@@ -236,7 +236,9 @@ class Env(Protocol):
     """A world with a robot in it: a simulator or a real arm."""
 
     @property
-    def spec(self) -> EnvSpec: ...
+    def spec(self) -> EnvSpec:
+        """Return the declared conventions; they never change."""
+        ...
 
     def reset(self, scene: Scene) -> Step:
         """Put the world into `scene`, settled. `success` of the result says whether the goal
@@ -251,7 +253,9 @@ class Env(Protocol):
         """Sense now; only the named cameras are rendered."""
         ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Free everything; calling it again does nothing."""
+        ...
 
 
 @runtime_checkable
@@ -356,15 +360,21 @@ class Policy(Protocol):
     """A frozen policy. It never learns suite, index or file name."""
 
     @property
-    def spec(self) -> PolicySpec: ...
+    def spec(self) -> PolicySpec:
+        """Return what the policy needs and emits; it never changes."""
+        ...
 
     def reset(self, instruction: str, seed: int) -> None:
         """Begin an episode; every random draw until the next reset comes from `seed`."""
         ...
 
-    def infer(self, observation: Observation) -> ActionChunk: ...
+    def infer(self, observation: Observation) -> ActionChunk:
+        """Return the next rows for what is sensed now."""
+        ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Free everything; calling it again does nothing."""
+        ...
 
 
 # --------------------------------------------------------------------------- critics and motions
@@ -424,6 +434,7 @@ class Outcome:
 
 
 Motion: TypeAlias = Generator[Action | Look, Sense, Outcome]
+"""Started without a sense: a motion that needs the present first yields `Look(())`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -474,7 +485,9 @@ class Tick:
 class Arbiter(Protocol):
     """Decides at every tick who drives."""
 
-    def begin(self, scene: Scene) -> None: ...
+    def begin(self, scene: Scene) -> None:
+        """Forget the last episode; the scene has settled."""
+        ...
 
     def rule(
         self, index: int, proprio: Proprio, signals: Mapping[str, float], driving: str
@@ -482,17 +495,23 @@ class Arbiter(Protocol):
         """Judge the present tick; `driving` is the present source."""
         ...
 
-    def motion_ended(self, source: str, outcome: Outcome) -> None: ...
+    def motion_ended(self, source: str, outcome: Outcome) -> None:
+        """Hear how a motion ended by itself; one that a ruling interrupts is not reported."""
+        ...
 
 
 class SignalSource(Protocol):
     """Turns what is known at a tick into named numbers."""
 
-    def begin(self, scene: Scene) -> None: ...
+    def begin(self, scene: Scene) -> None:
+        """Forget the last episode; the scene has settled."""
+        ...
 
     def update(
         self, index: int, proprio: Proprio, action: Action | None, chunk: ActionChunk | None
-    ) -> Mapping[str, float]: ...
+    ) -> Mapping[str, float]:
+        """Return the signals of a tick; `action` is the last command, `chunk` the pending one."""
+        ...
 
 
 class Localizer(Protocol):
@@ -500,13 +519,17 @@ class Localizer(Protocol):
 
     level: Sensing
 
-    def locate(self, observation: Observation, roles: Sequence[str]) -> Mapping[str, Estimate]: ...
+    def locate(self, observation: Observation, roles: Sequence[str]) -> Mapping[str, Estimate]:
+        """Return an estimate for each role that was found."""
+        ...
 
 
 class Clock(Protocol):
     """Time for pacing: monotonic in reality, free-running in simulation."""
 
-    def now(self) -> float: ...
+    def now(self) -> float:
+        """Return seconds since an arbitrary start."""
+        ...
 
     def sleep_until(self, t: float) -> bool:
         """Wait for `t`; return False when `t` had already passed (a late tick)."""
