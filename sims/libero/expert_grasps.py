@@ -6,7 +6,7 @@ side of a rim again and again, unless something stands in the way.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,10 +22,16 @@ FINGER_BELOW_SITE = 0.013
 """How far the finger tips reach below the grip site, with a little room."""
 HAND_ABOVE_SITE = 0.028
 """Height of the hand's underside above the grip site, with a little room."""
-MAP_HALF = 0.24
+MAP_HALF = 0.18
 """Half side of the height map that a choice needs: rim radius plus half a hand."""
 
 _YAWS_DEG = (0, -15, 15, -30, 30, -45, 45, -60, 60, -75, 75, -90, 90)
+_WRIST_INWARD = 0.088
+"""Distance of the wrist centre from the hand's axis (Panda, joint 7)."""
+_WRIST_ABOVE = 0.21
+"""Height of the wrist centre over the grip site when the hand points down."""
+_COMFORTABLE_REACH = 0.685
+"""Distance shoulder to wrist; 0.70 is a straight arm."""
 _RIM_BAND = 0.015
 _ASIDE = (0.0, -0.01, 0.01, -0.02, 0.02, -0.03, 0.03)
 _HAND_HALF = (0.105, 0.035)
@@ -126,8 +132,17 @@ def blockage(grasp: Grasp, scene: HeightMap) -> float:
     return max(0.0, in_fingers, in_hand)
 
 
-def choose(points: Array, scene: HeightMap, style: GripStyle) -> Grasp | None:
-    """Return the grasp that is free and asks for the least turning, or None without candidate."""
+def choose(
+    points: Array, scene: HeightMap, style: GripStyle, strain: Callable[[Grasp], float]
+) -> Grasp | None:
+    """Return the grasp that is free and asks for the least turning, or None without candidate.
+
+    Args:
+        points: collision corners of the object, shape (N, 3).
+        scene: heights around the object, the object left out.
+        style: how deep this kind of object is taken.
+        strain: how far a grasp makes the arm reach beyond its comfort, metres.
+    """
     best: tuple[float, Grasp] | None = None
     fitting = list(candidates(points, style))
     if any(not g.rim for g in fitting):
@@ -135,11 +150,21 @@ def choose(points: Array, scene: HeightMap, style: GripStyle) -> Grasp | None:
     for grasp in fitting:
         blocked = blockage(grasp, scene)
         cost = 0.1 * abs(grasp.yaw) + 0.02 * (grasp.side < 0) + 10.0 * max(0.0, blocked - 0.002)
-        cost += 2.0 * abs(grasp.aside)
+        cost += 2.0 * abs(grasp.aside) + 20.0 * strain(grasp)
         cost += 0.0 if grasp.rim else 4.0 * max(0.0, grasp.width - 0.064)
         if best is None or cost < best[0]:
             best = (cost, replace(grasp, blocked=blocked))
     return best[1] if best else None
+
+
+def overreach(point: Array, shoulder: Array) -> float:
+    """Return how far the arm is stretched beyond comfort, hand down at `point`, metres.
+
+    A Panda that is nearly straight cannot bend again under operational-space control.
+    """
+    radial = float(np.linalg.norm((point - shoulder)[:2])) - _WRIST_INWARD
+    rise = float(point[2] - shoulder[2]) + _WRIST_ABOVE
+    return max(0.0, float(np.hypot(radial, rise)) - _COMFORTABLE_REACH)
 
 
 def _footprint(

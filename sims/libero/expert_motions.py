@@ -1,45 +1,53 @@
-"""Pick and place with state feedback: what to do follows from where things are, at every tick.
+"""The expert's hand: one-tick moves and short motions with state feedback.
 
-The motions are written to be imitated from single pictures: funnels instead of waiting points, a
-close threshold wide enough for a policy to meet, the same side of a rim each time.
+What to do follows from where things are, at every tick, so that noise on the actions is survived.
+The motions are written to be imitated from single pictures: funnels instead of waiting points and
+a close threshold wide enough for a policy to meet.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias, cast
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, cast, get_args
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from zetta.runtime.core import Action, Array, Sense
-from zetta.sims.libero.expert_grasps import MAP_HALF, Grasp, GripStyle, choose
 from zetta.sims.libero.world import World
 
 Phase: TypeAlias = Literal[
-    "approach", "descend", "close", "lift", "move", "lower", "open", "retreat",
-    "pull", "push", "twist", "insert",
-]  # fmt: skip
-PHASES: tuple[str, ...] = Phase.__args__  # type: ignore[attr-defined]
+    "approach",
+    "descend",
+    "close",
+    "lift",
+    "move",
+    "lower",
+    "open",
+    "retreat",
+    "pull",
+    "push",
+    "twist",
+    "insert",
+]
+PHASES: tuple[str, ...] = get_args(Phase)
 
 Steps: TypeAlias = Generator[Action, Sense, bool]
 """Part of an expert: yields actions, returns whether its purpose was reached."""
 
-OPEN, HOLD, CLOSE = -1.0, 0.0, 1.0
+OPEN, CLOSE = -1.0, 1.0
 DOWN = np.array([0.0, 0.0, -1.0])
-UP = -DOWN
+UP = np.array([0.0, 0.0, 1.0])
 
 METRES_PER_UNIT = 0.05
 RADIANS_PER_UNIT = 0.5
 GAIN = 1.5
 FUNNEL_SLOPE = 3.0
 FUNNEL_RADIUS = 0.012
-HOVER = 0.10
-"""Height above the grasp point at which the hand travels, metres."""
-CLEARANCE = 0.03
-MISSES = 3
-"""How often a grasp may be tried."""
+"""Sideways error that does not delay the descent."""
+PATIENCE = 10
+"""Ticks without progress after which a motion stops waiting for its exact goal."""
 
 
 @dataclass(slots=True)
@@ -51,17 +59,18 @@ class Intent:
     destination: Array | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where an object shall come to rest."""
+@dataclass(slots=True)
+class Progress:
+    """Notices that an error no longer shrinks."""
 
-    point: Callable[[], Array]
-    """Live target: `x y` for the object's reference, `z` for its lowest point. Shape (3,)."""
-    by_origin: bool
-    """The reference is the body origin, which predicates look at, not the middle."""
-    tolerance: float = FUNNEL_RADIUS
-    over: float | None = None
-    """Least height of the object's lowest point while it travels."""
+    best: float = np.inf
+    idle: int = 0
+
+    def stalled(self, error: float, patience: int = PATIENCE) -> bool:
+        """Note the present error; say whether it has not shrunk for `patience` ticks."""
+        self.idle = 0 if error < self.best - 5e-4 else self.idle + 1
+        self.best = min(self.best, error)
+        return self.idle > patience
 
 
 def upright(ee_rot: Array, yaw: float = 0.0) -> Array:
@@ -69,8 +78,7 @@ def upright(ee_rot: Array, yaw: float = 0.0) -> Array:
 
     Both signs of the fingers' travel are the same grasp; the nearer one is taken.
     """
-    x = np.array([-np.sin(yaw), np.cos(yaw), 0.0])
-    return framed(x if x @ ee_rot[:, 0] > 0 else -x, DOWN)
+    return framed(nearer_sign(np.array([-np.sin(yaw), np.cos(yaw), 0.0]), ee_rot), DOWN)
 
 
 def framed(x: Array, z: Array) -> Array:
@@ -78,17 +86,35 @@ def framed(x: Array, z: Array) -> Array:
     return np.column_stack([x, np.cross(z, x), z])
 
 
+def nearer_sign(x: Array, ee_rot: Array) -> Array:
+    """Return `x` or `-x`, whichever is nearer to the present direction of the fingers' travel."""
+    return x if float(x @ ee_rot[:, 0]) > 0 else -x
+
+
 def delta_action(
-    position: Array, rotation: Array, target: Array, target_rotation: Array, gripper: float,
+    position: Array,
+    rotation: Array,
+    target: Array,
+    target_rotation: Array,
+    gripper: float,
     speed: float = 1.0,
-) -> Action:  # fmt: skip
-    """Return the action that moves the hand toward a pose; longer steps keep their direction."""
+) -> Action:
+    """Return the action that moves the hand toward a pose; long steps keep their direction."""
     action = np.zeros(7)
-    action[:3] = _limited((target - position) / METRES_PER_UNIT * GAIN, speed)
+    action[:3] = limited((target - position) / METRES_PER_UNIT * GAIN, speed)
     turn = Rotation.from_matrix(target_rotation @ rotation.T).as_rotvec()
-    action[3:6] = _limited(turn / RADIANS_PER_UNIT * GAIN, 1.0)
+    action[3:6] = limited(turn / RADIANS_PER_UNIT * GAIN, 1.0)
     action[6] = gripper
     return action
+
+
+def limited(vector: Array, most: float) -> Array:
+    """Return `vector` shortened so that no component exceeds `most`.
+
+    >>> limited(np.array([4.0, 2.0]), 1.0).tolist()
+    [1.0, 0.5]
+    """
+    return cast(Array, vector * min(1.0, most / max(float(np.abs(vector).max()), 1e-9)))
 
 
 def funnel_height(error: float, radius: float, top: float) -> float:
@@ -100,12 +126,8 @@ def funnel_height(error: float, radius: float, top: float) -> float:
     return float(min(top, FUNNEL_SLOPE * max(0.0, error - radius)))
 
 
-def _limited(vector: Array, most: float) -> Array:
-    return cast(Array, vector * min(1.0, most / max(float(np.abs(vector).max()), 1e-9)))
-
-
 class Arm:
-    """The hand of the expert: what it senses of itself, and one-tick moves."""
+    """The hand of the expert: what it senses of itself, and short moves."""
 
     def __init__(self, world: World, intent: Intent) -> None:
         self.world = world
@@ -121,22 +143,62 @@ class Arm:
         return float(Rotation.from_matrix(rotation @ self.world.ee_rot.T).magnitude())
 
     def go(
-        self, target: Callable[[], Array], rotation: Callable[[], Array], gripper: float,
-        within: float, turn_within: float = 0.12, most: int = 60, speed: float = 1.0,
-    ) -> Steps:  # fmt: skip
-        """Move until near a pose; give up after `most` ticks."""
-        for _ in range(most):
+        self,
+        target: Callable[[], Array],
+        rotation: Callable[[], Array],
+        gripper: float,
+        within: float = 0.012,
+        turn_within: float = 0.15,
+        speed: float = 1.0,
+    ) -> Steps:
+        """Move until near a pose; give up when no longer getting nearer."""
+        progress = Progress()
+        while True:
             goal, facing = target(), rotation()
-            self.intent.focus = goal
-            if np.linalg.norm(goal - self.world.ee_pos) < within and (
-                self.turn_error(facing) < turn_within
-            ):
+            error, turn = float(np.linalg.norm(goal - self.world.ee_pos)), self.turn_error(facing)
+            if error < within and turn < turn_within:
                 return True
+            if progress.stalled(error + 0.1 * turn):
+                return False
             yield self.toward(goal, facing, gripper, speed)
-        return False
+
+    def reach(
+        self,
+        point: Callable[[], Array],
+        rotation: Callable[[], Array],
+        gripper: float = OPEN,
+        standoff: float = 0.12,
+        within: float = 0.008,
+        good_enough: float = 0.03,
+    ) -> Steps:
+        """Come to a point along the hand's own axis, lined up before getting near.
+
+        Where the arm gets no nearer, `good_enough` metres before the point will do.
+        """
+        progress = Progress()
+        while True:
+            goal, facing = point(), rotation()
+            axis = facing[:, 2]
+            offset = goal - self.world.ee_pos
+            before = float(offset @ axis)
+            beside = float(np.linalg.norm(offset - before * axis))
+            turn = self.turn_error(facing)
+            lined_up = beside < FUNNEL_RADIUS and turn < 0.2
+            self.intent.focus = goal
+            self.intent.phase = "descend" if beside < 0.03 and turn < 0.4 else "approach"
+            if lined_up and before < within:
+                return True
+            if progress.stalled(abs(before) + beside + 0.1 * turn):
+                return lined_up and before < good_enough
+            gap = max(
+                funnel_height(beside, FUNNEL_RADIUS, standoff),
+                funnel_height(0.1 * turn, 0.015, standoff),
+            )
+            yield self.toward(goal - axis * gap, facing, gripper)
 
     def squeeze(self, target: Callable[[], Array], rotation: Array) -> Steps:
         """Close the fingers at a fixed place until they stand still; return whether they hold."""
+        self.intent.phase = "close"
         before = self.world.opening
         for tick in range(20):
             yield self.toward(target(), rotation, CLOSE)
@@ -146,11 +208,11 @@ class Arm:
             before = now
         return self.world.opening > 0.002
 
-    def release(self, rotation: Array, wide: float = 0.07, most: int = 12) -> Steps:
+    def release(self, rotation: Array, wide: float = 0.07) -> Steps:
         """Open the fingers where the hand is."""
         self.intent.phase = "open"
         spot = self.world.ee_pos
-        for _ in range(most):
+        for _ in range(12):
             if self.world.opening > wide:
                 break
             yield self.toward(spot, rotation, OPEN)
@@ -160,159 +222,4 @@ class Arm:
         """Withdraw the hand by `direction`."""
         self.intent.phase = "retreat"
         goal = self.world.ee_pos + direction
-        return (yield from self.go(lambda: goal, lambda: rotation, gripper, 0.03, 0.5, 16))
-
-
-class PickPlace:
-    """Take one object and set it down."""
-
-    def __init__(self, arm: Arm, name: str, style: GripStyle, place: Place) -> None:
-        self.arm = arm
-        self.world = arm.world
-        self.name = name
-        self.style = style
-        self.place = place
-        self._planned_at = np.zeros(3)
-        self._grasp: Grasp | None = None
-
-    def steps(self) -> Steps:
-        """Pick and place, trying again after a miss."""
-        for _ in range(MISSES):
-            self.arm.intent.destination = self.place.point()
-            held = self.world.gripped(self.name)
-            if not held:
-                held = yield from self._take()
-            if held and (yield from self._carry()):
-                return True
-        return False
-
-    # ------------------------------------------------------------------ picking
-
-    def _plan(self) -> Grasp:
-        """Return the grasp, made anew when the object moved by more than its drift."""
-        position = self.world.position(self.name)
-        moved = position - self._planned_at
-        if self._grasp is None or np.linalg.norm(moved) > 0.01:
-            points = self.world.points(self.name)
-            scene = self.world.height_map(
-                points.mean(axis=0), MAP_HALF, float(points[:, 2].max()) + 0.5, self.name
-            )
-            self._grasp = choose(points, scene, self.style)
-            self._planned_at = position
-            moved = np.zeros(3)
-        if self._grasp is None:
-            raise RuntimeError(f"{self.name} offers no grasp for {self.style}")
-        return replace(self._grasp, point=self._grasp.point + moved)
-
-    def _take(self) -> Steps:
-        """Approach, descend and close; return whether the object is between the fingers."""
-        self._grasp = None
-        arm, world = self.arm, self.world
-        travel = self._travel_height(self._plan())
-        best, idle = np.inf, 0
-        while True:
-            grasp = self._plan()
-            rotation = upright(world.ee_rot, grasp.yaw)
-            error = self._error(grasp)
-            drop = float(world.ee_pos[2] - grasp.point[2])
-            arm.intent.focus = grasp.point
-            arm.intent.phase = "descend" if error < 0.03 else "approach"
-            if error < FUNNEL_RADIUS:
-                idle = 0 if drop < best - 5e-4 else idle + 1
-                best = min(best, drop)
-                ready = arm.turn_error(rotation) < 0.15 and world.opening > grasp.width + 0.004
-                if ready and (drop < 0.008 or (idle > 8 and drop < 0.03)):
-                    break
-                if idle > 25:
-                    return False
-            yield arm.toward(self._above(grasp, error, rotation, travel), rotation, OPEN)
-        arm.intent.phase = "close"
-        fixed = grasp.point.copy()
-        yield from arm.squeeze(lambda: fixed, rotation)
-        return world.gripped(self.name)
-
-    def _error(self, grasp: Grasp) -> float:
-        """Return the horizontal error, scaled so that the tolerance is `FUNNEL_RADIUS`."""
-        axis = np.array([-np.sin(grasp.yaw), np.cos(grasp.yaw)])
-        offset = (self.world.ee_pos - grasp.point)[:2]
-        parts = np.array([offset @ axis, offset @ np.array([-axis[1], axis[0]])])
-        return float(np.linalg.norm(parts / grasp.tolerance)) * FUNNEL_RADIUS
-
-    def _above(self, grasp: Grasp, error: float, rotation: Array, travel: float) -> Array:
-        """Return the present target on the way down the funnel."""
-        turn = self.arm.turn_error(rotation)
-        height = max(
-            funnel_height(error, FUNNEL_RADIUS, HOVER), funnel_height(turn * 0.1, 0.015, HOVER)
-        )
-        if self.world.opening < grasp.width + 0.004:
-            height = max(height, 0.06)
-        target = grasp.point + UP * height
-        if error > 0.06:
-            target[2] = max(target[2], travel)
-            if self.world.ee_pos[2] < target[2] - 0.04:
-                target[:2] = self.world.ee_pos[:2]
-        return target
-
-    def _travel_height(self, grasp: Grasp) -> float:
-        """Return the hand's height on the way to the object: over whatever lies between."""
-        between = self.world.corridor_height(self.world.ee_pos, grasp.point, 0.05, self.name)
-        return max(float(grasp.point[2]) + HOVER, between + 0.02 + CLEARANCE)
-
-    # ------------------------------------------------------------------ placing
-
-    def _carry(self) -> Steps:
-        """Lift, move and lower; return False as soon as the object is lost."""
-        world, arm = self.world, self.arm
-        rotation = upright(world.ee_rot, self._grasp.yaw if self._grasp else 0.0)
-        travel = self._carry_height()
-        start = self._bottom()
-        lost, best, idle = 0, np.inf, 0
-        while True:
-            goal = self.place.point()
-            arm.intent.destination = arm.intent.focus = goal
-            lost = 0 if world.gripped(self.name) else lost + 1
-            if lost > 3:
-                yield from arm.release(rotation)
-                return False
-            offset = (goal - self._reference())[:2]
-            error, bottom = float(np.linalg.norm(offset)), self._bottom()
-            near = error < 0.03
-            arm.intent.phase = "lower" if near else ("lift" if bottom < start + 0.03 else "move")
-            drop = bottom - goal[2]
-            if error < self.place.tolerance:
-                idle = 0 if drop < best - 5e-4 else idle + 1
-                best = min(best, drop)
-                if drop < 0.008 or idle > 6:
-                    break
-            yield arm.toward(self._onward(goal, offset, bottom, travel), rotation, CLOSE)
-        yield from arm.release(rotation)
-        yield from arm.back_off(UP * 0.10, rotation)
-        return True
-
-    def _onward(self, goal: Array, offset: Array, bottom: float, travel: float) -> Array:
-        """Return the hand's target that brings the held object up, over and down."""
-        error = float(np.linalg.norm(offset))
-        height = goal[2] + funnel_height(error, self.place.tolerance, travel - goal[2])
-        below = travel - bottom
-        free = 1.0 if error < 0.04 else float(np.clip((0.06 - below) / 0.03, 0.0, 1.0))
-        if error > 0.06:
-            height = travel
-        step = np.array([*(offset * free), height - bottom])
-        return self.world.ee_pos + step
-
-    def _carry_height(self) -> float:
-        """Return the height of the object's lowest point on the way to its place."""
-        goal = self.place.point()
-        low, high = self.world.bounds(self.name)
-        radius = float((high - low)[:2].max()) / 2
-        between = self.world.corridor_height((low + high) / 2, goal, radius, self.name)
-        return max(between + CLEARANCE, goal[2] + CLEARANCE, self.place.over or -np.inf)
-
-    def _reference(self) -> Array:
-        if self.place.by_origin:
-            return self.world.position(self.name)
-        low, high = self.world.bounds(self.name)
-        return (low + high) / 2
-
-    def _bottom(self) -> float:
-        return float(self.world.points(self.name)[:, 2].min())
+        return (yield from self.go(lambda: goal, lambda: rotation, gripper, 0.03, 0.5))

@@ -7,16 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-import numpy as np
-
 from zetta.runtime.core import Action, Array, Outcome, Sense
 from zetta.runtime.errors import ConfigError
-from zetta.sims.libero.expert_grasps import GripStyle
-from zetta.sims.libero.expert_motions import Arm, Intent, Phase, PickPlace, Place, Steps
+from zetta.sims.libero.expert_carrying import PickPlace
+from zetta.sims.libero.expert_motions import Arm, Intent, Phase, Steps
+from zetta.sims.libero.expert_parts import Door, Drawer, Knob
+from zetta.sims.libero.expert_places import grip_style, placing, special_grasp
 from zetta.sims.libero.world import Goal, World
 
 ROUNDS = 3
 """How often the list of unmet predicates is gone through."""
+AJAR = -0.10
+"""A drawer less open than this must be opened before something is put in."""
+OPEN_FOR_FILLING = -0.13
+"""Less than wide open: the hand must still pass in front of the drawer."""
+_RANK = {"turnon": 0, "turnoff": 0, "open": 0, "in": 1, "on": 1, "close": 2}
 
 
 class Expert:
@@ -24,7 +29,7 @@ class Expert:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self._intent = Intent()
+        self._intent = Intent(focus=world.ee_pos)
         self._arm = Arm(world, self._intent)
 
     @property
@@ -59,42 +64,57 @@ class Expert:
         return Outcome(False, f"not reached: {unmet}")
 
     def _operation(self, goal: Goal) -> Steps:
-        if goal.predicate in ("in", "on"):
-            place = placing(self.world, goal)
-            return PickPlace(self._arm, goal.subject, grip_style(goal.subject), place).steps()
-        raise ConfigError(f"no scripted expert reaches '{goal}'; pick a task of in/on goals")
+        arm = self._arm
+        self._intent.destination = None
+        match goal.predicate:
+            case "in" | "on":
+                return self._put(goal)
+            case "turnon" | "turnoff":
+                return Knob(arm, self._joint(goal)).turn(goal.predicate == "turnon")
+            case "open":
+                return Drawer(arm, self._joint(goal)).open()
+            case "close" if self.world.is_region(goal.subject):
+                return Drawer(arm, self._joint(goal)).shut()
+            case "close":
+                return Door(arm, self._joint(goal)).shut()
+        raise ConfigError(f"no scripted expert reaches '{goal}'; known predicates: {sorted(_RANK)}")
+
+    def _put(self, goal: Goal) -> Steps:
+        drawer = self._shut_drawer(goal)
+        if drawer is not None:
+            yield from drawer.open(OPEN_FOR_FILLING)
+        place = placing(self.world, goal)
+        style = grip_style(self.world, goal)
+        task = PickPlace(self._arm, goal.subject, style, place, special_grasp(self.world, goal))
+        return (yield from task.steps())
+
+    def _shut_drawer(self, goal: Goal) -> Drawer | None:
+        """Return the drawer that must be opened before `goal` can be reached."""
+        if goal.predicate != "in" or not self.world.is_drawer(goal.target):
+            return None
+        drawer = Drawer(self._arm, self.world.region_joints(goal.target)[0])
+        return drawer if drawer.position > AJAR else None
+
+    def _joint(self, goal: Goal) -> str:
+        joints = self.world.region_joints(goal.subject)
+        if not joints:
+            raise ConfigError(f"'{goal}' names nothing that moves; expected a drawer, knob or door")
+        return joints[0]
 
 
 def order(world: World) -> tuple[Goal, ...]:
-    """Return the goal predicates in the order in which they are best reached."""
-    first = {"turnon": 0, "turnoff": 0, "open": 0, "in": 1, "on": 1, "close": 2}
-    return tuple(sorted(world.goals, key=lambda g: first.get(g.predicate, 1)))
+    """Return the goal predicates in the order in which they are best reached.
+
+    Parts are opened first and shut last; of several objects the low ones go first, so that the
+    hand does not pass over tall ones that are already in place.
+    """
+    return tuple(
+        sorted(world.goals, key=lambda goal: (_RANK.get(goal.predicate, 1), _height(world, goal)))
+    )
 
 
-def grip_style(name: str) -> GripStyle:
-    """Return how deep an object of this name is taken."""
-    if "plate" in name:
-        return GripStyle(rim_inside=0.004, rim_depth=0.008, rim_only=True)
-    return GripStyle()
-
-
-def placing(world: World, goal: Goal) -> Place:
-    """Return where the subject of an `in` or `on` predicate shall rest."""
-    if world.is_region(goal.target):
-        return Place(lambda: _on_region(world, goal), by_origin=goal.predicate == "on")
-    return Place(lambda: _on_object(world, goal), by_origin=True)
-
-
-def _on_object(world: World, goal: Goal) -> Array:
-    """Return the rest point on another object: over its origin, which the predicate looks at."""
-    spot = world.position(goal.target)
-    height = world.surface(float(spot[0]), float(spot[1]), goal.subject)
-    return np.array([spot[0], spot[1], height])
-
-
-def _on_region(world: World, goal: Goal) -> Array:
-    region = world.region(goal.target)
-    if goal.predicate == "in":
-        return np.asarray(region.center + np.array([0.0, 0.0, 0.04]))
-    spot = region.center
-    return np.array([spot[0], spot[1], world.surface(float(spot[0]), float(spot[1]), goal.subject)])
+def _height(world: World, goal: Goal) -> float:
+    if goal.subject not in world.movables:
+        return 0.0
+    low, high = world.bounds(goal.subject)
+    return float((high - low)[2])

@@ -12,6 +12,7 @@ from typing import Any, cast
 import mujoco
 import numpy as np
 import numpy.typing as npt
+from scipy.spatial import ConvexHull
 
 from zetta.runtime.core import Array
 
@@ -88,7 +89,7 @@ class World:
         self._domain: Any = sim_env.env
         self._model: Any = sim_env.sim.model._model
         self._data: Any = sim_env.sim.data._data
-        self._shapes: dict[int, list[tuple[int, Array]]] = {}
+        self._shapes: dict[int, tuple[Ints, Array]] = {}
         self._subtrees: dict[int, frozenset[int]] = {}
         robot = self._domain.robots[0]
         self._ee_site = int(robot.eef_site_id)
@@ -119,6 +120,11 @@ class World:
     def arm_joints(self) -> Array:
         """Arm joint positions in radians. Shape (7,)."""
         return np.array(self._data.qpos[self._domain.robots[0]._ref_joint_pos_indexes])
+
+    @property
+    def shoulder(self) -> Array:
+        """Position of the arm's second joint, about which it reaches. Shape (3,)."""
+        return np.array(self._data.xpos[self._body("robot0_link2")])
 
     def finger_axis(self) -> Array:
         """Horizontal unit vector from the right to the left finger. Shape (3,)."""
@@ -172,9 +178,12 @@ class World:
         """Return the corners of the collision geoms of a body and its children. Shape (N, 3)."""
         if body not in self._shapes:
             geoms = [g for b in sorted(self._subtree(body)) for g in self.geoms(b)]
-            self._shapes[body] = [(g, self._corners(g)) for g in geoms]
-        parts = [v @ self.geom_rotation(g).T + self.geom_center(g) for g, v in self._shapes[body]]
-        return np.concatenate(parts)
+            corners = [self._corners(g) for g in geoms]
+            owner = np.repeat(geoms, [len(c) for c in corners])
+            self._shapes[body] = (owner.astype(np.int64), np.concatenate(corners))
+        owner, own = self._shapes[body]
+        turns = self._data.geom_xmat[owner].reshape(-1, 3, 3)
+        return cast(Array, np.einsum("nij,nj->ni", turns, own) + self._data.geom_xpos[owner])
 
     def bounds(self, name: str) -> tuple[Array, Array]:
         """Return the lowest and highest corner of the object's world-aligned box."""
@@ -220,6 +229,10 @@ class World:
     def is_region(self, name: str) -> bool:
         """Say whether `name` is a region rather than an object."""
         return name in self._domain.object_sites_dict
+
+    def is_drawer(self, name: str) -> bool:
+        """Say whether `name` is a region that moves with a joint of its own."""
+        return self.is_region(name) and bool(self.region_joints(name))
 
     def region_joints(self, name: str) -> tuple[str, ...]:
         """Return the joints that open a region (a drawer) or move a fixture (a knob, a door)."""
@@ -338,7 +351,9 @@ class World:
         if kind == int(mujoco.mjtGeom.mjGEOM_MESH):
             mesh = int(model.geom_dataid[geom])
             first, count = int(model.mesh_vertadr[mesh]), int(model.mesh_vertnum[mesh])
-            return np.array(model.mesh_vert[first : first + count], dtype=float)
+            corners = np.array(model.mesh_vert[first : first + count], dtype=float)
+            # MuJoCo collides the hull of a mesh, so its other vertices say nothing.
+            return corners[ConvexHull(corners).vertices] if count > 64 else corners
         if kind == int(mujoco.mjtGeom.mjGEOM_SPHERE):
             return size[0] * np.concatenate([np.eye(3), -np.eye(3)])
         if kind in _ROUND_KINDS:
