@@ -52,8 +52,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in args
     args = [a for a in args if a != "--debug"]
-    with output.reserved_stdout("--json" in args):
-        code = _guarded(args, debug)
+    try:
+        with output.reserved_stdout("--json" in args):
+            code = _guarded(args, debug)
+    finally:
+        output.release_folders()
     sys.exit(code)
 
 

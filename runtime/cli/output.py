@@ -37,7 +37,7 @@ class _Stdout:
 
 
 _held_locks: list[IO[str]] = []
-"""Run folders of this process; the kernel frees them when it ends, however it ends."""
+"""Run folders of this command; the kernel frees them when the process ends, however it ends."""
 
 
 @contextlib.contextmanager
@@ -175,7 +175,7 @@ def _plain_progress(what: str, total: int) -> Advance:
 
 
 def run_folder(what: str, out: Path | None = None, resume: bool = False) -> Path:
-    """Create the folder of one run and hold it until this process ends.
+    """Create the folder of one run and hold it until the command ends.
 
     Without `out` the folder is `./runs/<date>-<what>-<id>` and always new. With `out` it must be
     new or empty, or hold an earlier run when `resume` is set. Two processes never hold one folder.
@@ -228,3 +228,9 @@ def _hold(folder: Path) -> None:
             f"{folder} is in use by another run; wait for it or choose another --out"
         ) from None
     _held_locks.append(lock)
+
+
+def release_folders() -> None:
+    """Let other runs have the folders of this command."""
+    while _held_locks:
+        _held_locks.pop().close()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from zetta.runtime.cli import main as cli
 from zetta.runtime.cli import output
 from zetta.runtime.errors import ConfigError, InfraError
 
@@ -73,6 +74,14 @@ def test_a_folder_is_free_again_after_its_process_was_killed(tmp_path: Path) -> 
     child.communicate()
 
     assert output.run_folder("run", tmp_path / "out", resume=True) == tmp_path / "out"
+
+
+def test_a_command_gives_its_folder_back_when_it_ends(tmp_path: Path) -> None:
+    output.run_folder("run", tmp_path)
+    with pytest.raises(SystemExit):
+        cli.main(["--version"])
+
+    assert output.run_folder("run", tmp_path) == tmp_path
 
 
 def test_a_used_folder_is_refused_unless_resuming(tmp_path: Path) -> None:
