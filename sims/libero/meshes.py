@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from zetta.sims.libero.scratch import scratch_folder
+
 KEEP_SHARE = 0.10
 """Share of triangles that stays: 70 -> 15 ms a picture, mean change about 2 of 255."""
 KEEP_AT_LEAST = 300
@@ -46,7 +48,7 @@ def decimated(model: Any, cache: Path | None = None) -> Any:
         cache: folder for decimated meshes by content hash; a private temporary one by default.
     """
     small = copy.copy(model)
-    folder = cache or _default_cache()
+    folder = cache or scratch_folder("meshes")
     for mesh in range(small.nmesh):
         if small.mesh_facenum[mesh] > KEEP_AT_LEAST:
             _shrink(small, mesh, folder)
@@ -119,11 +121,3 @@ def _store(path: Path, mesh: SmallMesh) -> None:
         with os.fdopen(handle, "wb") as stream:
             np.savez(stream, vertices=mesh.vertices, faces=mesh.faces, kept=mesh.kept)
         Path(temporary).replace(path)
-
-
-def _default_cache() -> Path:
-    folder = Path(tempfile.gettempdir()) / f"zetta-meshes-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    if folder.stat().st_uid != os.getuid():
-        folder = Path(tempfile.mkdtemp(prefix="zetta-meshes-"))
-    return folder

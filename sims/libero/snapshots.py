@@ -9,14 +9,17 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import zipfile
+from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
+from zetta.runtime.core import Task
 from zetta.runtime.errors import SpecMismatch
 
-_VERSION = 1
+_VERSION = 2
 _CONTROLLER = "controller."
 
 
@@ -28,8 +31,8 @@ def model_digest(model: Any) -> str:
     return digest.hexdigest()
 
 
-def dump(inner: Any, tick: int) -> bytes:
-    """Return the state of a LIBERO problem environment and our own tick counter."""
+def dump(inner: Any, tick: int, task: Task) -> bytes:
+    """Return the state of a LIBERO problem environment, our own tick counter and the task."""
     import mujoco
 
     model, data = inner.sim.model._model, inner.sim.data._data
@@ -53,6 +56,7 @@ def dump(inner: Any, tick: int) -> bytes:
         "mujoco": version("mujoco"),
         "model": model_digest(model),
         "tick": tick,
+        "task": asdict(task),
         "timestep": int(inner.timestep),
         "cur_time": float(inner.cur_time),
         "controller": scalars,
@@ -62,27 +66,31 @@ def dump(inner: Any, tick: int) -> bytes:
     return buffer.getvalue()
 
 
-def load(inner: Any, snapshot: bytes) -> int:
-    """Put a LIBERO problem environment into the state of `snapshot`; return our tick counter.
+def load(inner: Any, snapshot: bytes, task: Task) -> tuple[int, Task]:
+    """Put a LIBERO problem environment into the state of `snapshot`.
+
+    Returns:
+        Our tick counter, and the task with the instruction and the budget it had.
 
     Raises:
-        SpecMismatch: not a snapshot, or one of another simulator version or model.
+        SpecMismatch: not a snapshot, or one of another simulator version, model or task.
     """
     import mujoco
 
     model, data = inner.sim.model._model, inner.sim.data._data
-    try:
-        with np.load(io.BytesIO(snapshot), allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-        head = json.loads(arrays.pop("head").tobytes())
-    except (ValueError, KeyError, OSError) as error:
-        raise SpecMismatch(f"got {len(snapshot)} bytes that are no LIBERO snapshot") from error
+    head, arrays = _read(snapshot)
     expected = {"version": _VERSION, "mujoco": version("mujoco"), "model": model_digest(model)}
     for name, value in expected.items():
         if head.get(name) != value:
             raise SpecMismatch(
                 f"the snapshot has {name} {head.get(name)!r}, this environment {value!r}"
             )
+    taken = Task(**head["task"])
+    if (taken.suite, taken.index) != (task.suite, task.index):
+        raise SpecMismatch(
+            f"the snapshot is of {taken.suite}#{taken.index}, this environment is "
+            f"{task.suite}#{task.index}"
+        )
     model.body_pos[:], model.body_quat[:] = arrays["body_pos"], arrays["body_quat"]
     kind = mujoco.mjtState.mjSTATE_INTEGRATION
     mujoco.mj_setState(model, data, arrays["state"], kind)
@@ -98,4 +106,15 @@ def load(inner: Any, snapshot: bytes) -> int:
         setattr(robot.controller, name, scalar)
     inner.timestep, inner.cur_time, inner.done = head["timestep"], head["cur_time"], False
     inner._post_process()
-    return int(head["tick"])
+    return int(head["tick"]), taken
+
+
+def _read(snapshot: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
+    try:
+        with np.load(io.BytesIO(snapshot), allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        return json.loads(arrays.pop("head").tobytes()), arrays
+    except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile, AttributeError) as error:
+        raise SpecMismatch(
+            f"got {len(snapshot)} bytes that are no LIBERO snapshot; pass what snapshot() returned"
+        ) from error
