@@ -24,11 +24,12 @@ FOLDER_DIGITS = 12
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """One of the things compared: a policy under a bundle."""
+    """One of the things compared: a policy under a bundle, shown pictures of one setting."""
 
     name: str
     policy: str
     bundle: str = "none"
+    render: str = "fast"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,6 @@ class Evaluation:
     arms: tuple[Arm, ...]
     policy_seeds: tuple[int, ...] = (0,)
     sensing: Sensing = "vision"
-    render: str = "fast"
     options: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -72,25 +72,33 @@ class Evaluation:
             policy_seed=policy_seed,
             bundle=arm.bundle,
             sensing=self.sensing,
-            render=self.render,
+            render=arm.render,
             options=self.options,
         )
 
 
-def arms_of(policies: Sequence[str], bundles: Sequence[str]) -> tuple[Arm, ...]:
-    """Return one arm for each policy and bundle; the policy is named only where there are several.
+def arms_of(
+    policies: Sequence[str], bundles: Sequence[str], renders: Sequence[str] = ("fast",)
+) -> tuple[Arm, ...]:
+    """Return one arm for each combination; what all arms share is not named.
 
     >>> [arm.name for arm in arms_of(["a", "b"], ["none"])]
     ['a:none', 'b:none']
+    >>> [arm.name for arm in arms_of(["a"], ["none"], ["fast", "full"])]
+    ['none@fast', 'none@full']
 
     Raises:
         ConfigError: a name is given twice, or none at all.
     """
-    for what, names in (("policy", policies), ("arm", bundles)):
+    for what, names in (("policy", policies), ("arm", bundles), ("render setting", renders)):
         if not names or len(set(names)) < len(names):
             raise ConfigError(f"each {what} must be named once, got {', '.join(names) or 'none'}")
-    several = len(policies) > 1
-    return tuple(Arm(f"{p}:{b}" if several else b, p, b) for p in policies for b in bundles)
+
+    def name(policy: str, bundle: str, render: str) -> str:
+        before = f"{policy}:" if len(policies) > 1 else ""
+        return f"{before}{bundle}" + (f"@{render}" if len(renders) > 1 else "")
+
+    return tuple(Arm(name(p, b, r), p, b, r) for p in policies for b in bundles for r in renders)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +116,8 @@ class Planned:
 
     @property
     def group(self) -> str:
-        """The task's name: episodes of one group share an environment."""
-        return f"{self.spec.suite}/{self.spec.task}"
+        """Task and render setting: episodes of one group share an environment."""
+        return f"{self.spec.suite}/{self.spec.task} {self.spec.render}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +146,7 @@ def content_key(spec: RunSpec, identity: Identity) -> str:
         "spec": spec_to_json(spec),
         "policy": identity.policies.get(spec.policy, ""),
         "bundle": identity.bundles.get(spec.bundle, ""),
-        "render_profile": identity.render_profile,
+        "render_profile": identity.render_profiles.get(spec.render, ""),
         "versions": dict(identity.versions),
     }
     return _sha256(content)
@@ -166,11 +174,14 @@ def describe(plan: Plan) -> dict[str, Any]:
         "sim": evaluation.sim,
         "tasks": [f"{suite}/{index}" for suite, index in evaluation.tasks],
         "starts": [{"layout": str(layout), "seed": seed} for layout, seed in evaluation.starts],
-        "arms_planned": {a.name: {"policy": a.policy, "bundle": a.bundle} for a in evaluation.arms},
+        "arms_planned": {
+            a.name: {"policy": a.policy, "bundle": a.bundle, "render": a.render}
+            for a in evaluation.arms
+        },
         "policy_seeds": list(evaluation.policy_seeds),
         "options": dict(sorted(evaluation.options.items())),
-        "render": evaluation.render,
         **identity_to_json(plan.identity),
+        "render_profile": ", ".join(dict.fromkeys(plan.identity.render_profiles.values())),
         "sensing": evaluation.sensing,
     }
 

@@ -126,14 +126,19 @@ def tabulate(rows: Sequence[Row], arms: Sequence[Arm]) -> Tables:
 
 
 def _worth_comparing(arms: Sequence[Arm]) -> Iterable[tuple[Arm, Arm]]:
-    """Pair each bundle with the first one of its policy, each policy with the first one."""
+    """Pair each arm with the first one that differs from it in one thing alone.
+
+    That thing is the bundle where there are several, else the render setting, else the policy.
+    """
     for arm in arms:
-        same_policy = next(a for a in arms if a.policy == arm.policy)
-        same_bundle = next(a for a in arms if a.bundle == arm.bundle)
-        if same_policy != arm:
-            yield same_policy, arm
-        elif same_bundle != arm:
-            yield same_bundle, arm
+        others = (
+            [a for a in arms if (a.policy, a.render) == (arm.policy, arm.render)],
+            [a for a in arms if (a.policy, a.bundle) == (arm.policy, arm.bundle)],
+            [a for a in arms if (a.bundle, a.render) == (arm.bundle, arm.render)],
+        )
+        baseline = next((same[0] for same in others if same[0] != arm), None)
+        if baseline is not None:
+            yield baseline, arm
 
 
 def _scored(rows: Iterable[Row]) -> list[tuple[RunSpec, EpisodeRecord]]:

@@ -52,7 +52,7 @@ class AssembledEpisodes:
                 for spec, each in zip(specs, assembled, strict=True)
             },
             bundles={spec.bundle: "" for spec in specs if spec.bundle != NO_BUNDLE},
-            render_profile=env.render_profile,
+            render_profiles={spec.render: env.render_profile for spec in specs},
             sensing=specs[0].sensing,
             versions={**assembled[0].facts.versions, "onnxruntime": version("onnxruntime")},
             conventions=_conventions(env, [each.facts.policy for each in assembled]),

@@ -45,10 +45,10 @@ def command(
     policy_seeds: Annotated[str, typer.Option(help="Seeds of the policy's draws.")] = "0",
     temperature: Annotated[str, typer.Option(help="Spread of the draws; 0 is none.")] = "",
     sensing: Annotated[str, typer.Option(help="Highest level that may be read.")] = "vision",
-    render: Annotated[str, typer.Option(help="Render setting.")] = "fast",
+    render: Annotated[str, typer.Option(help="Render settings, compared when several.")] = "fast",
     option: Annotated[list[str] | None, typer.Option(help="Further NAME=VALUE.")] = None,
     workers: Annotated[int, typer.Option(help="Simulator processes at once.")] = 1,
-    watchdog: Annotated[float, typer.Option(help="Silence of a hung worker, s.")] = 120.0,
+    watchdog: Annotated[float, typer.Option(help="Silence of a hung worker, s.")] = 300.0,
     out: Annotated[Path | None, typer.Option(help="Folder of the results.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue in --out.")] = False,
     plan: Annotated[bool, typer.Option("--plan", help="Only say what would be run.")] = False,
@@ -86,6 +86,7 @@ def command(
         workers=workers,
         environment=worker_environment(sim),
         silence_s=watchdog,
+        start_s=3 * watchdog,
         stagger_s=stagger_s(sim),
     )
     answer = _evaluate(evaluation, settings, folder, resume)

@@ -44,10 +44,13 @@ def request(typed: Typed, simulator: Simulator) -> Evaluation:
         sim=typed.sim,
         tasks=_tasks(typed, simulator),
         starts=_starts(typed),
-        arms=arms_of(parse_names(typed.policies, "--policies"), parse_names(typed.arms, "--arms")),
+        arms=arms_of(
+            parse_names(typed.policies, "--policies"),
+            parse_names(typed.arms, "--arms"),
+            parse_names(typed.render, "--render"),
+        ),
         policy_seeds=parse_numbers(typed.policy_seeds, "--policy-seeds"),
         sensing=_sensing(typed.sensing),
-        render=typed.render,
         options=_options(typed),
     )
     seen: set[tuple[str, int, str, int]] = set()
@@ -89,7 +92,8 @@ def typed_command(evaluation: Evaluation) -> str:
     for name, value in sorted(evaluation.options.items()):
         known = name == "temperature"
         words += ["--temperature", value] if known else ["--option", f"{name}={value}"]
-    words += ["--sensing", evaluation.sensing, "--render", evaluation.render]
+    words += ["--sensing", evaluation.sensing]
+    words += ["--render", ",".join(dict.fromkeys(arm.render for arm in evaluation.arms))]
     return shlex.join(words)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from zetta.runtime.core import EndReason, EpisodeResult, RunSpec, Sensing
+from zetta.runtime.errors import SpecMismatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,11 +18,35 @@ class Identity:
     """Digest of whatever fixes the behaviour, by policy name."""
     bundles: Mapping[str, str] = field(default_factory=dict)
     """Content digest by bundle name."""
-    render_profile: str = "none"
+    render_profiles: Mapping[str, str] = field(default_factory=dict)
+    """Name of the profile by render setting."""
     sensing: Sensing = "vision"
     versions: Mapping[str, str] = field(default_factory=dict)
     conventions: Mapping[str, str] = field(default_factory=dict)
     """Action convention, control rate and other declared settings, as text."""
+
+
+def merged(identities: Sequence[Identity]) -> Identity:
+    """Return what several workers found, one render setting each.
+
+    Raises:
+        SpecMismatch: they found different versions.
+    """
+    first = identities[0]
+    for other in identities[1:]:
+        if other.versions != first.versions:
+            raise SpecMismatch(
+                f"two workers found different versions: {dict(first.versions)} and "
+                f"{dict(other.versions)}; was something installed meanwhile? Start again"
+            )
+    return Identity(
+        policies={k: v for each in identities for k, v in each.policies.items()},
+        bundles={k: v for each in identities for k, v in each.bundles.items()},
+        render_profiles={k: v for each in identities for k, v in each.render_profiles.items()},
+        sensing=first.sensing,
+        versions=first.versions,
+        conventions=first.conventions,
+    )
 
 
 @dataclass(frozen=True, slots=True)

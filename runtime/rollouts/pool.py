@@ -19,7 +19,7 @@ from typing import Any
 from zetta.runtime import errors
 from zetta.runtime.core import RunSpec
 from zetta.runtime.errors import ConfigError, InfraError, WorkerDied, ZettaError
-from zetta.runtime.rollouts.factory import EpisodeRecord, Identity
+from zetta.runtime.rollouts.factory import EpisodeRecord, Identity, merged
 from zetta.runtime.rollouts.messages import identity_from_json, record_from_json
 from zetta.runtime.rollouts.process import WorkerProcess
 
@@ -38,9 +38,9 @@ class PoolSettings:
     workers: int = 1
     environment: Mapping[str, str] | None = None
     """Environment variables of the workers; None passes ours on."""
-    silence_s: float = 120.0
+    silence_s: float = 300.0
     """A worker whose episodes have begun to tick, and that says nothing for so long, is hung."""
-    start_s: float = 600.0
+    start_s: float = 900.0
     """The same before its first tick, while it imports and builds."""
     stagger_s: float = 1.0
     """Pause between two starts: graphics contexts created at once can lock each other up."""
@@ -129,12 +129,16 @@ class Pool:
         return " · ".join(desk.process.phase for desk in list(self._desks.values()))
 
     def identify(self, specs: Sequence[RunSpec]) -> Identity:
-        """Ask a worker of its own what the factory would run for `specs`.
+        """Ask workers of their own, one for each render setting, what `specs` would run.
 
         Raises:
             ZettaError: whatever stops the factory from building it.
             WorkerDied: the worker died or fell silent.
         """
+        renders = dict.fromkeys(spec.render for spec in specs)
+        return merged([self._probe([s for s in specs if s.render == r]) for r in renders])
+
+    def _probe(self, specs: Sequence[RunSpec]) -> Identity:
         process = self._start_process("probe")
         try:
             process.identify(specs)

@@ -22,7 +22,7 @@ from zetta.runtime.rollouts.pool import Pool, PoolSettings
 
 FACTORY = "faulty_episodes:make"
 """Beside this file: toy episodes that fail in asked-for ways; the bundle `weak` is a weak arm."""
-IDENTITY = Identity(render_profile="toy-fast", versions={"toy": "1"})
+IDENTITY = Identity(render_profiles={"fast": "toy-fast"}, versions={"toy": "1"})
 COMMAND = "zetta eval"
 
 

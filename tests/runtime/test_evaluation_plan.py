@@ -16,7 +16,9 @@ from zetta.runtime.rollouts.messages import (
 )
 
 SPEC = RunSpec("toy", "toy_pick", 1, Init(3), policy="p", bundle="b", options={"temperature": "0"})
-IDENTITY = Identity({"p": "weights"}, {"b": "content"}, "toy-fast", "vision", {"toy": "1"})
+IDENTITY = Identity(
+    {"p": "weights"}, {"b": "content"}, {"fast": "toy-fast"}, "vision", {"toy": "1"}
+)
 EVALUATION = Evaluation(
     sim="toy",
     tasks=(("toy_pick", 0), ("toy_slip", 2)),
@@ -51,7 +53,7 @@ def test_key_changes_with_everything_that_is_asked(spec: RunSpec) -> None:
     [
         replace(IDENTITY, policies={"p": "other weights"}),
         replace(IDENTITY, bundles={"b": "other content"}),
-        replace(IDENTITY, render_profile="toy-full"),
+        replace(IDENTITY, render_profiles={"fast": "toy-full"}),
         replace(IDENTITY, versions={"toy": "2"}),
     ],
 )
@@ -60,7 +62,8 @@ def test_key_changes_with_everything_that_is_found(identity: Identity) -> None:
 
 
 def test_key_does_not_depend_on_what_another_arm_runs() -> None:
-    wider = replace(IDENTITY, policies={"p": "weights", "q": "x"})
+    profiles = {"fast": "toy-fast", "full": "toy-full"}
+    wider = replace(IDENTITY, policies={"p": "weights", "q": "x"}, render_profiles=profiles)
     assert content_key(SPEC, wider) == content_key(SPEC, IDENTITY)
 
 

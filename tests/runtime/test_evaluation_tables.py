@@ -112,6 +112,14 @@ def test_policies_are_compared_with_the_first_and_bundles_with_their_policy_alon
     assert compared == [("p:none", "p:b"), ("p:none", "q:none"), ("q:none", "q:b")]
 
 
+def test_render_settings_are_compared_on_the_same_policy_and_bundle() -> None:
+    arms = arms_of(["p"], ["none"], ["full", "fast"])
+    tables = tabulate(rows_of(plan_of(arms), lambda *_: True), arms)
+    assert [(c.baseline, c.arm) for c in tables.comparisons if c.suite is None] == [
+        ("none@full", "none@fast")
+    ]
+
+
 def test_single_arm_has_no_comparison_and_its_json_keeps_the_contract() -> None:
     arms = arms_of(["p"], ["none"])
     plan = plan_of(arms)
