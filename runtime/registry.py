@@ -51,11 +51,23 @@ def policy(name: str) -> Policy:
     Raises:
         ConfigError: unknown name or option, or its weights cannot be read.
     """
+    factory = cast(Callable[[str], Policy], _resolve("policies", _policy_key(name)))
+    return factory(name)
+
+
+def check_policy(name: str) -> None:
+    """Refuse an unknown policy without loading a known one.
+
+    Raises:
+        ConfigError: unknown name.
+    """
+    _value("policies", _policy_key(name))
+
+
+def _policy_key(name: str) -> str:
     base = name.partition("@")[0]
     scheme = base[: base.find(":") + 1]
-    known = scheme if scheme in _table("policies") else base
-    factory = cast(Callable[[str], Policy], _resolve("policies", known))
-    return factory(name)
+    return scheme if scheme in _table("policies") else base
 
 
 def _table(group: str) -> dict[str, str]:
@@ -65,9 +77,13 @@ def _table(group: str) -> dict[str, str]:
 
 
 def _resolve(group: str, name: str) -> object:
+    module, _, attribute = _value(group, name).partition(":")
+    return getattr(import_module(module), attribute)
+
+
+def _value(group: str, name: str) -> str:
     table = _table(group)
     if name not in table:
         kind = {"sims": "simulator", "policies": "policy"}[group]
         raise ConfigError(f"unknown {kind} {name!r}; {suggest(name, table)}")
-    module, _, attribute = table[name].partition(":")
-    return getattr(import_module(module), attribute)
+    return table[name]

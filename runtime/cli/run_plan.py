@@ -10,7 +10,7 @@ from zetta.runtime import registry
 from zetta.runtime.cli.assemble import find_scene
 from zetta.runtime.cli.number_lists import parse_numbers
 from zetta.runtime.core import Init, Layout, RunSpec, Sampled, Sensing, Simulator
-from zetta.runtime.errors import ConfigError, suggest
+from zetta.runtime.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,8 @@ def plan(wishes: Wishes, simulator: Simulator) -> tuple[RunSpec, ...]:
         render=wishes.render,
         options=_options(wishes),
     )
-    _check_policy(first.policy)
+    if not first.policy.startswith(registry.ORACLE_PREFIX):
+        registry.check_policy(first.policy)
     suites = simulator.suites()
     count = suites.get(first.suite, 1)
     specs = [
@@ -118,12 +119,6 @@ def _defaults(sim: str, simulator: Simulator) -> Defaults:
     if known is not None:
         return known
     return Defaults(suite=next(iter(simulator.suites()), ""), policy="random")
-
-
-def _check_policy(name: str) -> None:
-    if not name.startswith(registry.ORACLE_PREFIX) and name not in registry.names("policies"):
-        known = (*registry.names("policies"), "oracle/expert")
-        raise ConfigError(f"unknown policy {name!r}; {suggest(name, known)}")
 
 
 def _options(wishes: Wishes) -> dict[str, str]:
