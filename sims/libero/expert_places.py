@@ -40,6 +40,8 @@ def special_grasp(world: World, goal: Goal) -> Callable[[], Grasp] | None:
     """Return the one sensible grasp of an odd object, or None."""
     if "moka" in goal.subject:
         return lambda: _lid_knob(world, goal.subject)
+    if "book" in goal.subject:
+        return lambda: _by_thickness(world, goal.subject)
     return None
 
 
@@ -48,6 +50,9 @@ def placing(world: World, goal: Goal) -> Place:
     name = goal.subject
     if "moka" in name:
         return Place(lambda: _on_region(world, goal), lambda: _pot_axis(world, name))
+    if "book" in name:
+        yaw = _compartment_yaw(world.region(goal.target))
+        return Place(lambda: _in_compartment(world, goal), lambda: _middle(world, name), 0.008, yaw)
     if not world.is_region(goal.target):
         return Place(lambda: _on_object(world, goal), lambda: world.position(name))
     if goal.predicate == "on":
@@ -111,11 +116,17 @@ def _in_drawer(world: World, goal: Goal) -> Array:
 
 
 def _aside(world: World, goal: Goal, distance: float, axis: int) -> Array:
-    """Return the shift of one of several subjects that share a target. Shape (2,)."""
-    sharing = [g.subject for g in world.goals if g.target == goal.target]
+    """Return the shift of one of several subjects that share a target. Shape (2,).
+
+    The second one goes where the first is not; the first one stays on its own side.
+    """
     shift = np.zeros(2)
-    if len(sharing) > 1:
-        shift[axis] = distance if sharing.index(goal.subject) else -distance
+    for other in world.goals:
+        if other.target == goal.target and other.subject != goal.subject:
+            here = world.position(other.subject)[axis]
+            placed = world.holds(other)
+            mark = world.region(goal.target).center if placed else world.position(goal.subject)
+            shift[axis] = distance if here < mark[axis] else -distance
     return shift
 
 
@@ -143,3 +154,33 @@ def _lid_knob(world: World, name: str) -> Grasp:
     knob = min(high, key=lambda g: float(np.linalg.norm((world.geom_center(g) - axis)[:2])))
     point = world.geom_center(knob) + 0.006 * UP
     return Grasp(point, 0.0, 0.012, 0, 0.0, 0.0)
+
+
+def _by_thickness(world: World, name: str) -> Grasp:
+    """Return the grasp of a standing book, the fingers closing on its thickness."""
+    geom = world.geoms(world.body(name))[0]
+    size, turn = world.geom_size(geom), world.geom_rotation(geom)
+    travel = turn[:, int(np.argmin(size))]
+    top = float(world.points(name)[:, 2].max())
+    point = np.array([*world.geom_center(geom)[:2], top - 0.026])
+    return Grasp(point, _half_turn_yaw(travel), 2 * float(size.min()), 0, 0.0, 0.0)
+
+
+def _in_compartment(world: World, goal: Goal) -> Array:
+    spot = world.region(goal.target).center
+    return np.array([*spot[:2], world.surface(float(spot[0]), float(spot[1]), goal.subject)])
+
+
+def _compartment_yaw(region: Region) -> float:
+    """Return the turn of a hand whose fingers travel along the compartment's short side."""
+    return _half_turn_yaw(np.eye(3)[int(np.argmin(_world_half_size(region)[:2]))])
+
+
+def _half_turn_yaw(travel: Array) -> float:
+    """Return the turn about z that brings the fingers' travel along `travel`, in (-pi/2, pi/2].
+
+    >>> round(_half_turn_yaw(np.array([0.0, -1.0, 0.0])), 3)
+    0.0
+    """
+    yaw = float(np.arctan2(-travel[0], travel[1]))
+    return -((-yaw + np.pi / 2) % np.pi - np.pi / 2)

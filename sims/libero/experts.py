@@ -11,6 +11,7 @@ from zetta.runtime.core import Action, Array, Outcome, Sense
 from zetta.runtime.errors import ConfigError
 from zetta.sims.libero.expert_carrying import PickPlace
 from zetta.sims.libero.expert_motions import Arm, Intent, Phase, Steps
+from zetta.sims.libero.expert_oven import Oven
 from zetta.sims.libero.expert_parts import Door, Drawer, Knob
 from zetta.sims.libero.expert_places import grip_style, placing, special_grasp
 from zetta.sims.libero.world import Goal, World
@@ -83,6 +84,8 @@ class Expert:
         drawer = self._shut_drawer(goal)
         if drawer is not None:
             yield from drawer.open(OPEN_FOR_FILLING)
+        if Oven.serves(self.world, goal):
+            return (yield from Oven(self._arm, goal).insert())
         place = placing(self.world, goal)
         style = grip_style(self.world, goal)
         task = PickPlace(self._arm, goal.subject, style, place, special_grasp(self.world, goal))
@@ -106,15 +109,14 @@ def order(world: World) -> tuple[Goal, ...]:
     """Return the goal predicates in the order in which they are best reached.
 
     Parts are opened first and shut last; of several objects the low ones go first, so that the
-    hand does not pass over tall ones that are already in place.
+    hand does not pass over tall ones that are already in place; of equal ones the farther first.
     """
-    return tuple(
-        sorted(world.goals, key=lambda goal: (_RANK.get(goal.predicate, 1), _height(world, goal)))
-    )
+    return tuple(sorted(world.goals, key=lambda goal: _precedence(world, goal)))
 
 
-def _height(world: World, goal: Goal) -> float:
+def _precedence(world: World, goal: Goal) -> tuple[int, float, float]:
+    rank = _RANK.get(goal.predicate, 1)
     if goal.subject not in world.movables:
-        return 0.0
+        return rank, 0.0, 0.0
     low, high = world.bounds(goal.subject)
-    return float((high - low)[2])
+    return rank, round(float((high - low)[2]), 2), -float(world.position(goal.subject)[0])
