@@ -17,6 +17,7 @@ from zetta.runtime.cli import output
 from zetta.runtime.cli.assemble import EXPERT, Assembler, find_simulator
 from zetta.runtime.cli.bench_process import ArmPlace, ArmProcess, PictureArm, ReplayArm
 from zetta.runtime.cli.graphics import choose_graphics
+from zetta.runtime.cli.run_plan import DEFAULTS
 from zetta.runtime.core import Init, RunSpec
 from zetta.runtime.errors import ConfigError, suggest
 
@@ -26,8 +27,6 @@ DECIMATION_TARGET: Final = 2.5
 POLICY_TARGET_MS: Final = 10.0
 LOOP_TARGET_TICKS_PER_S: Final = 1000.0
 POLICY_CALLS: Final = 50
-FIRST_SUITE: Final = {"libero": "libero_object", "toy": "toy_pick"}
-OWN_POLICY: Final = {"libero": "zetta/tiny", "toy": "toy/reach"}
 RENDERS: Final = {
     "libero": ("full", "no-multisampling", "fast"),
     "toy": ("full", "fast"),
@@ -66,12 +65,15 @@ def command(
     if min(blocks, ticks, pictures) < 1:
         raise ConfigError("--blocks, --ticks and --pictures must be at least 1")
     find_simulator(sim)
+    known = DEFAULTS.get(sim)
+    if known is None and not suite:
+        raise ConfigError(f"name the suite to measure on {sim} with --suite")
     output.note(choose_graphics(sim))
     wanted = Bench(
         sim=sim,
-        suite=suite or FIRST_SUITE.get(sim, ""),
+        suite=suite or (known.suite if known else ""),
         task=task,
-        policy=policy or OWN_POLICY.get(sim, ""),
+        policy=policy or (known.policy if known else ""),
         blocks=blocks,
         ticks=ticks,
         pictures=pictures,

@@ -6,8 +6,10 @@ import shlex
 from dataclasses import dataclass
 from typing import Final, cast
 
+from zetta.runtime import registry
 from zetta.runtime.cli.assemble import check_options, find_scene, number
 from zetta.runtime.cli.number_lists import number_text, parse_names, parse_numbers
+from zetta.runtime.cli.run_plan import DEFAULTS
 from zetta.runtime.core import SENSING_LEVELS, Init, Layout, RunSpec, Sampled, Sensing, Simulator
 from zetta.runtime.errors import ConfigError, suggest
 from zetta.runtime.evaluation_plan import Evaluation, arms_of
@@ -34,12 +36,26 @@ class Typed:
     options: tuple[str, ...] = ()
 
 
+def default_policy(sim: str) -> str:
+    """Return the policy that comes with `sim`.
+
+    Raises:
+        ConfigError: none does.
+    """
+    if sim not in DEFAULTS:
+        raise ConfigError(f"no policy comes with {sim}; name one with --policies")
+    return DEFAULTS[sim].policy
+
+
 def request(typed: Typed, simulator: Simulator) -> Evaluation:
     """Return the evaluation that was asked for.
 
     Raises:
         ConfigError: an option cannot be read, or names what does not exist.
     """
+    for policy in parse_names(typed.policies, "--policies"):
+        if not policy.startswith(registry.ORACLE_PREFIX):
+            registry.check_policy(policy)
     evaluation = Evaluation(
         sim=typed.sim,
         tasks=_tasks(typed, simulator),

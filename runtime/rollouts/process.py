@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import signal
@@ -46,8 +47,8 @@ class WorkerProcess:
         self.warm = False  # no episode has ticked yet: imports and building take their time
         self.log = log
         self._unread = b""
-        read_here, write_there = os.pipe()
-        read_there, write_here = os.pipe()
+        read_here, write_there = _pipe()
+        read_there, write_here = _pipe()
         paths = json.dumps([str(Path(p).absolute()) for p in sys.path])
         arguments = [sys.executable, "-c", START, paths, factory, str(read_there), str(write_there)]
         try:
@@ -160,3 +161,15 @@ class WorkerProcess:
             lines = log.read().decode(errors="replace").splitlines()
         spoken = [line.strip() for line in lines if line.strip() and not line.startswith("-- ")]
         return " | ".join(spoken[-LOG_TAIL_LINES:])
+
+
+def _pipe() -> tuple[int, int]:
+    """Return a pipe whose ends are none of the standard descriptors, even where those are closed.
+
+    The worker gets its own standard descriptors, which would overwrite an end numbered below 3.
+    """
+    ends = []
+    for low in os.pipe():
+        ends.append(fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, 3))
+        os.close(low)
+    return ends[0], ends[1]

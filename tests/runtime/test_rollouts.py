@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -172,6 +173,26 @@ def test_worker_ends_when_its_parent_is_killed(tmp_path: Path) -> None:
         parent.send_signal(signal.SIGKILL)
         parent.wait()
     wait_for(lambda: "" if is_alive(pid) else "gone")
+
+
+def test_worker_can_be_spoken_to_where_standard_descriptors_are_closed(tmp_path: Path) -> None:
+    paths = json.dumps([str(Path(p).absolute()) for p in sys.path])
+    command = [sys.executable, "-c", DETACHED, paths, str(tmp_path)]
+    ended = subprocess.run([*shlex.split("sh -c '\"$@\" <&- >&- 2>&-' sh"), *command], check=False)
+    assert ended.returncode == 0
+    assert (tmp_path / "profile").read_text() == "toy-fast"
+
+
+DETACHED = """
+import json, sys
+sys.path[:] = json.loads(sys.argv[1])
+from pathlib import Path
+import test_rollouts as t
+folder = Path(sys.argv[2])
+with t.Pool(t.settings(folder)) as pool:
+    identity = pool.identify([t.jobs()[0].spec])
+(folder / "profile").write_text(identity.render_profiles["fast"])
+"""
 
 
 def is_alive(pid: int) -> bool:

@@ -120,6 +120,7 @@ def test_second_evaluation_in_a_folder_without_resume_is_refused_in_one_line(
         ({"tasks": "x"}, "--tasks takes numbers such as 0-9"),
         ({"tasks": "3-1"}, "runs backwards"),
         ({"tasks": "1,1"}, "names a number twice"),
+        ({"policies": "toy/reech"}, "did you mean 'toy/reach'"),
         ({"arms": "none,none"}, "each once"),
         ({"arms": "bundels/x"}, "unknown bundle 'bundels/x'"),
         ({"layout": "smapled"}, "--layout is init or sampled"),
@@ -133,7 +134,7 @@ def test_second_evaluation_in_a_folder_without_resume_is_refused_in_one_line(
     ],
 )
 def test_bad_request_is_refused_before_anything_starts(typed: dict[str, Any], said: str) -> None:
-    asked = {"sim": "toy", "suites": "toy_pick", "tasks": "", **typed}
+    asked = {"sim": "toy", "suites": "toy_pick", "policies": "toy/reach", **typed}
     with pytest.raises(ConfigError) as refused:
         request(Typed(**asked), find_simulator("toy"))
     assert said in str(refused.value)
