@@ -15,7 +15,8 @@ from scipy.spatial.transform import Rotation
 from zetta.runtime.core import Array
 from zetta.runtime.policies.tiny.data import HORIZON, Future
 from zetta.runtime.policies.tiny.inputs import Float32
-from zetta.sims.libero.expert_motions import FUNNEL_RADIUS, HOVER, delta_action, funnel_height
+from zetta.sims.libero.expert_carrying import HOVER
+from zetta.sims.libero.expert_motions import FUNNEL_RADIUS, delta_action, funnel_height
 
 CARRY_OVER: Final = 0.66
 METRES_PER_TICK: Final = 0.0041
