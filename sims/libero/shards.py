@@ -40,20 +40,24 @@ from zetta.sims.libero.kinematics import reach
 from zetta.sims.libero.scans import Scan, read_scans
 
 _VERSION = "shard-1"
+CORRECTION_WEIGHT = 2.0
+"""Importance of a sample that shows the way out of the policy's own mistake."""
 
 
-def render_shard(recordings: Path, out: Path, profile: str = "fast") -> Path:
+def render_shard(recordings: Path, out: Path, profile: str = "fast", weight: float = 1.0) -> Path:
     """Draw every recording of one task's file into a shard; a current shard is kept.
 
     Args:
         recordings: file of `demonstrations.save`, all of one task.
         out: folder of the shard.
         profile: render profile.
+        weight: importance of each sample in training.
 
     Raises:
         ConfigError: the file is empty or mixes tasks.
     """
-    key = hashlib.sha256(f"{_VERSION}:{profile}:".encode() + recordings.read_bytes()).hexdigest()
+    recipe = f"{_VERSION}:{profile}:{weight}:"
+    key = hashlib.sha256(recipe.encode() + recordings.read_bytes()).hexdigest()
     if (out / "shard.json").exists() and read_shard(out).header.key == key:
         return out
     made = list(read(recordings))
@@ -62,7 +66,7 @@ def render_shard(recordings: Path, out: Path, profile: str = "fast") -> Path:
         raise ConfigError(f"{recordings} holds recordings of {len(tasks)} tasks, expected one")
     env = LiberoEnv(*tasks.pop(), render=profile)
     try:
-        header, agent, wrist, rows = _draw(env, made, key)
+        header, agent, wrist, rows = _draw(env, made, key, weight)
     finally:
         env.close()
     return write_shard(out, header, agent, wrist, Samples.of(rows))
@@ -160,7 +164,7 @@ def _header(env: LiberoEnv, instructions: Sequence[str], what: str, key: str) ->
 
 
 def _draw(
-    env: LiberoEnv, made: Sequence[Recording], key: str
+    env: LiberoEnv, made: Sequence[Recording], key: str, weight: float
 ) -> tuple[ShardHeader, list[Image], list[Image], list[Sample]]:
     agent: list[Image] = []
     wrist: list[Image] = []
@@ -182,6 +186,7 @@ def _draw(
                     instruction=instructions.index(recording.instruction),
                     cameras=[observation.cameras[c] for c in CAMERAS],
                     episode=episode,
+                    weight=weight,
                 )
             )
             agent.append(pixels.agent)
@@ -197,6 +202,7 @@ def _sample(
     instruction: int,
     cameras: Sequence[Camera],
     episode: int,
+    weight: float,
 ) -> Sample:
     felt = recording.proprio[tick].astype(np.float64)
     points = np.stack([recording.focus[tick], recording.destination[tick]]).astype(np.float64)
@@ -215,7 +221,7 @@ def _sample(
         px=px,
         visible=visible,
         phase=PHASES.index(recording.phase[tick]),
-        weight=1.0,
+        weight=weight,
         episode=episode,
     )
 
@@ -255,7 +261,11 @@ def main(arguments: Sequence[str]) -> None:
     if len(arguments) != 2:
         raise ConfigError("usage: python -m zetta.sims.libero.shards FILE.npz OUT_FOLDER")
     source, out = Path(arguments[0]), Path(arguments[1])
-    (render_scan_shard if source.name.startswith("scan") else render_shard)(source, out)
+    if source.name.startswith("scan"):
+        render_scan_shard(source, out)
+    else:
+        corrects = source.name.startswith("correction")
+        render_shard(source, out, weight=CORRECTION_WEIGHT if corrects else 1.0)
 
 
 if __name__ == "__main__":
