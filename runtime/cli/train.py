@@ -56,4 +56,5 @@ def command(
     if as_json:
         output.emit({"policy": str(policy), "variant": variant, "tasks": list(made.tasks)})
         return
-    output.answer(f"the policy is in {policy}; try: zetta eval --sim libero --policies tiny:{policy}")
+    hint = f"zetta eval --sim libero --policies tiny:{policy}"
+    output.answer(f"the policy is in {policy}; try: {hint}")
