@@ -76,7 +76,7 @@ class PickPlace:
 
     # ------------------------------------------------------------------ picking
 
-    def _plan(self) -> Grasp:
+    def plan(self) -> Grasp:
         """Return the grasp, made anew when the object moved, else shifted along with it."""
         if self._special is not None:
             self._grasp = self._special()
@@ -104,10 +104,10 @@ class PickPlace:
         """Approach, descend and close; return whether the object is between the fingers."""
         self._grasp = None
         arm, world = self.arm, self.world
-        travel = self._travel_height(self._plan())
+        travel = self._travel_height(self.plan())
         progress = Progress()
         while True:
-            grasp = self._plan()
+            grasp = self.plan()
             rotation = upright(world.ee_rot, grasp.yaw)
             error = self._error(grasp)
             drop = float(world.ee_pos[2] - grasp.point[2])

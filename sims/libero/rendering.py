@@ -72,7 +72,7 @@ class GlChoice:
     """Why the first choice was passed over; empty when it works."""
 
 
-def choose_gl(timeout_s: float = 60.0) -> GlChoice:
+def choose_gl(timeout_s: float = 180.0) -> GlChoice:
     """Return the first backend that draws a picture in a child process: EGL, else OSMesa.
 
     Raises:
@@ -90,7 +90,7 @@ def choose_gl(timeout_s: float = 60.0) -> GlChoice:
     )
 
 
-def probe_gl(backend: str, timeout_s: float = 60.0) -> str | None:
+def probe_gl(backend: str, timeout_s: float = 180.0) -> str | None:
     """Draw one picture with `backend` in a child process; return None or what went wrong."""
     environment = {**os.environ, "MUJOCO_GL": backend, "PYOPENGL_PLATFORM": backend}
     try:

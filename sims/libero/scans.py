@@ -18,9 +18,10 @@ from zetta.runtime.core import Array
 from zetta.runtime.errors import ConfigError
 from zetta.sims.libero.demonstrations import FRAME_EVERY
 from zetta.sims.libero.env import LiberoEnv
-from zetta.sims.libero.expert_grasps import MAP_HALF, Grasp, choose
-from zetta.sims.libero.expert_motions import delta_action, upright
-from zetta.sims.libero.experts import grip_style, placing
+from zetta.sims.libero.expert_carrying import PickPlace
+from zetta.sims.libero.expert_grasps import Grasp
+from zetta.sims.libero.expert_motions import Arm, Intent, delta_action, upright
+from zetta.sims.libero.expert_places import grip_style, placing
 from zetta.sims.libero.layouts import Shuffle, loose_objects, reset_shuffled
 from zetta.sims.libero.world import Goal, World
 
@@ -94,7 +95,7 @@ def scan(env: LiberoEnv, shuffle: Shuffle) -> Scan | None:
     rng = np.random.default_rng([shuffle.seed, shuffle.init, 11])
     step = reset_shuffled(env, shuffle)
     world, asked = World(env.control), errands(env)
-    planned = [plan(world, e.subject) for e in asked]
+    planned = [plan(world, e) for e in asked]
     if any(g is None for g in planned):
         return None
     grasps = [g for g in planned if g is not None]
@@ -137,11 +138,13 @@ def scan(env: LiberoEnv, shuffle: Shuffle) -> Scan | None:
     )
 
 
-def plan(world: World, name: str) -> Grasp | None:
-    """Return the grasp that the expert would choose for an object."""
-    points = world.points(name)
-    scene = world.height_map(points.mean(axis=0), MAP_HALF, float(points[:, 2].max()) + 0.5, name)
-    return choose(points, scene, grip_style(name))
+def plan(world: World, errand: Errand) -> Grasp | None:
+    """Return the grasp that the expert would choose, or None when there is none."""
+    style, place = grip_style(world, errand.goal), placing(world, errand.goal)
+    try:
+        return PickPlace(Arm(world, Intent()), errand.subject, style, place).plan()
+    except RuntimeError:
+        return None
 
 
 class Wander:
