@@ -191,8 +191,14 @@ class Forecast:
         return (
             f"{self.tasks} tasks x {self.scenes} scenes x {self.arms} arms{seeds} = "
             f"{self.episodes} episodes, at most {self.most_ticks} ticks "
-            f"(roughly {self.most_minutes:.0f} min when none succeeds early)"
+            f"(roughly {_duration(self.most_minutes)} when none succeeds early)"
         )
+
+
+def _duration(minutes: float) -> str:
+    if minutes < 1:
+        return "a minute"
+    return f"{minutes:.0f} min" if minutes < 120 else f"{minutes / 60:.0f} h"
 
 
 def forecast(evaluation: Evaluation, simulator: Simulator, workers: int) -> Forecast:
