@@ -79,5 +79,11 @@ class RandomPolicy:
 
 
 def load(name: str) -> RandomPolicy:
-    """Return the random policy under `name`."""
+    """Return the random policy.
+
+    Raises:
+        ConfigError: `name` asks for an option.
+    """
+    if name != "random":
+        raise ConfigError(f"the policy 'random' has no options, got {name!r}")
     return RandomPolicy(name)

@@ -119,8 +119,6 @@ class _Roll:
     """Shape (H, 7)."""
     plan: tuple[_Moment, ...]
     """Where the stage machine is after each row."""
-    end: Array
-    """Where the grip site would be after the last row. Shape (3,)."""
 
 
 class ToyReach:
@@ -184,12 +182,9 @@ class ToyReach:
         if self._scene is None:
             return self._chunk(np.zeros((HORIZON, 7)), proprio.t, BLIND_SPREAD)
         self._pass_time(proprio.t, arm, self._scene)
-        roll = self._roll(arm, self._scene, self._whim)
+        roll = self._roll(arm, self._scene)
         self._plan = roll.plan
-        ends = np.array([self._roll(arm, self._scene, whim).end for whim in draws])  # (draws, 3)
-        apart = ends - ends[0]
-        spread = float(np.sqrt(((apart - apart.mean(axis=0)) ** 2).sum(axis=1).mean()))
-        return self._chunk(roll.rows, proprio.t, spread)
+        return self._chunk(roll.rows, proprio.t, self._spread(draws, self._scene))
 
     def close(self) -> None:
         """Free nothing."""
@@ -265,14 +260,14 @@ class ToyReach:
         error = np.abs(waypoint(now.stage, scene, self._whim) - site).max()
         return bool(error < NEAR or (now.ticks > PATIENCE and now.stage != "reach"))
 
-    def _roll(self, arm: ArmState, scene: _Scene, whim: _Whim) -> _Roll:
+    def _roll(self, arm: ArmState, scene: _Scene) -> _Roll:
         """Run the stages ahead on a model of the arm."""
         now, site = self._now, np.array(arm.ee_pos)
         stay = site.copy()
         rows, plan = np.zeros((HORIZON, 7)), []
         for row in rows:
             still = now.stage in _TIMED or now.stage == "rest"
-            goal = stay if still else waypoint(now.stage, scene, whim)
+            goal = stay if still else waypoint(now.stage, scene, self._whim)
             row[:3] = np.clip((goal - site) / STEP_M * GAIN, -SPEED, SPEED)
             row[6] = 1.0 if now.stage in _CLOSED else -1.0
             velocity = LAG * now.velocity + (1.0 - LAG) * STEP_M * row[:3]
@@ -282,7 +277,13 @@ class ToyReach:
             if ready and now.stage != "rest":
                 now, stay = _Moment(_NEXT[now.stage], 0, velocity), site
             plan.append(now)
-        return _Roll(rows, tuple(plan), site)
+        return _Roll(rows, tuple(plan))
+
+    def _spread(self, draws: list[_Whim], scene: _Scene) -> float:
+        """Return how far apart the draws would go in the present stage, metres."""
+        goals = np.array([waypoint(self._now.stage, scene, whim) for whim in draws])  # (draws, 3)
+        apart = goals - goals[0]
+        return float(np.sqrt(((apart - apart.mean(axis=0)) ** 2).sum(axis=1).mean()))
 
     def _chunk(self, rows: Array, t: float, spread: float) -> ActionChunk:
         if self._scene is None:

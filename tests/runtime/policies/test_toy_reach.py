@@ -21,7 +21,7 @@ def drive(
     env: ToyEnv, policy: Policy, layout: Layout, seed: int, ticks: int = 1000
 ) -> tuple[bool, list[float]]:
     """Return success and the dispersion of every chunk."""
-    step = env.reset(Scene(env.toy.task, layout, seed))
+    step = env.reset(Scene(replace(env.toy.task, max_steps=80), layout, seed))
     policy.reset(env.toy.task.instruction, seed)
     spread: list[float] = []
     while not (step.terminated or step.truncated) and ticks > 0:
@@ -37,15 +37,15 @@ def drive(
 @cache
 def outcomes(name: str) -> tuple[bool, ...]:
     env = SIM.make("toy_swap", 1)
-    return tuple(drive(env, load(name), Sampled(), seed)[0] for seed in range(16))
+    return tuple(drive(env, load(name), Sampled(), seed)[0] for seed in range(10))
 
 
 def test_without_errors_it_solves_what_it_sees() -> None:
-    assert sum(outcomes("toy/reach-exact")) >= 15
+    assert sum(outcomes("toy/reach-exact")) >= 9
 
 
 def test_with_errors_it_fails_sometimes_and_not_always() -> None:
-    assert 4 <= sum(outcomes("toy/reach")) <= 15
+    assert 2 <= sum(outcomes("toy/reach")) <= 9
 
 
 def test_more_error_means_more_failures() -> None:
