@@ -28,10 +28,11 @@ MAP_HALF = 0.18
 _YAWS_DEG = (0, -15, 15, -30, 30, -45, 45, -60, 60, -75, 75, -90, 90)
 _WRIST_INWARD = 0.088
 """Distance of the wrist centre from the hand's axis (Panda, joint 7)."""
-_WRIST_ABOVE = 0.21
+_WRIST_ABOVE = 0.204
 """Height of the wrist centre over the grip site when the hand points down."""
 _COMFORTABLE_REACH = 0.685
 """Distance shoulder to wrist; 0.70 is a straight arm."""
+_RIM_ASIDE = (0.0, -0.015, 0.015)
 _RIM_BAND = 0.015
 _ASIDE = (0.0, -0.01, 0.01, -0.02, 0.02, -0.03, 0.03)
 _HAND_HALF = (0.105, 0.035)
@@ -100,11 +101,11 @@ def candidates(points: Array, style: GripStyle) -> Iterator[Grasp]:
         axis = finger_travel(yaw)
         if style.along is not None and abs(float(axis @ style.along)) < 0.9:
             continue
+        across = np.array([-axis[1], axis[0]])
         reach = points[:, :2] @ axis
         width = float(reach.max() - reach.min())
         if width <= MAX_WIDTH and not style.rim_only:
             spot = middle + axis * ((reach.max() + reach.min()) / 2 - middle @ axis)
-            across = np.array([-axis[1], axis[0]])
             spare = max(0.0, float(np.ptp(points[:, :2] @ across)) / 2 - 0.015)
             for aside in _ASIDE:
                 if abs(aside) <= spare:
@@ -112,10 +113,13 @@ def candidates(points: Array, style: GripStyle) -> Iterator[Grasp]:
                     yield Grasp(point, float(yaw), width, 0, 0.0, aside)
             continue
         for side, edge in ((1, reach.max()), (-1, reach.min())):
-            spot = middle + axis * (edge - side * style.rim_inside - middle @ axis)
             top = points[side * (edge - reach) < _RIM_BAND, 2].max()  # lower than high when tilted
-            point = np.array([*spot, top - style.rim_depth])
-            yield Grasp(point, float(yaw), 0.0, side, 0.0, 0.0)
+            rim = side * edge - side * (middle @ axis)
+            for aside in _RIM_ASIDE:
+                radius = np.sqrt(max(0.0, rim**2 - aside**2)) - style.rim_inside
+                spot = middle + axis * side * radius + across * aside
+                point = np.array([*spot, top - style.rim_depth])
+                yield Grasp(point, float(yaw), 0.0, side, 0.0, aside)
 
 
 def blockage(grasp: Grasp, scene: HeightMap) -> float:
