@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final
 
 from zetta.runtime import registry
 from zetta.runtime.cli.assemble import check_options, find_scene, number
@@ -81,7 +81,7 @@ def request(typed: Typed, simulator: Simulator) -> Evaluation:
 
 def one_of_each(evaluation: Evaluation) -> tuple[RunSpec, ...]:
     """Return one episode of each arm, all of the first scene."""
-    first = {}
+    first: dict[str, RunSpec] = {}
     for arm, spec in evaluation.specs():
         first.setdefault(arm.name, spec)
         if len(first) == len(evaluation.arms):
@@ -147,9 +147,10 @@ def _starts(typed: Typed) -> tuple[tuple[Layout, int], ...]:
 
 
 def _sensing(text: str) -> Sensing:
-    if text not in SENSING_LEVELS:
-        raise ConfigError(f"unknown sensing level {text!r}; {suggest(text, SENSING_LEVELS)}")
-    return cast(Sensing, text)
+    for level in SENSING_LEVELS:
+        if level == text:
+            return level
+    raise ConfigError(f"unknown sensing level {text!r}; {suggest(text, SENSING_LEVELS)}")
 
 
 def _options(typed: Typed) -> dict[str, str]:

@@ -205,7 +205,7 @@ class PickPlace:
         free = 1.0 if error < 0.04 else float(np.clip((0.06 - travel + bottom) / 0.03, 0.0, 1.0))
         if error > 0.06:
             height = travel
-        return self.world.ee_pos + np.array([*(offset * free), height - bottom])
+        return np.asarray(self.world.ee_pos + np.array([*(offset * free), height - bottom]))
 
     def _carry_height(self) -> float:
         """Return the height of the object's lowest point on the way to its place."""

@@ -133,7 +133,7 @@ def blockage(grasp: Grasp, scene: HeightMap) -> float:
     both = np.concatenate([fingers, 2 * grasp.point[:2] - fingers])
     in_fingers = scene.highest(both) - (grasp.point[2] - FINGER_BELOW_SITE)
     in_hand = scene.highest(hand) - (grasp.point[2] + HAND_ABOVE_SITE)
-    return max(0.0, in_fingers, in_hand)
+    return max(0.0, float(in_fingers), float(in_hand))
 
 
 def choose(

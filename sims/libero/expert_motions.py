@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, cast, get_args
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -114,7 +114,7 @@ def limited(vector: Array, most: float) -> Array:
     >>> limited(np.array([4.0, 2.0]), 1.0).tolist()
     [1.0, 0.5]
     """
-    return cast(Array, vector * min(1.0, most / max(float(np.abs(vector).max()), 1e-9)))
+    return np.asarray(vector * min(1.0, most / max(float(np.abs(vector).max()), 1e-9)))
 
 
 def funnel_height(error: float, radius: float, top: float) -> float:

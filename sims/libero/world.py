@@ -355,7 +355,7 @@ class World:
             # MuJoCo collides the hull of a mesh, so its other vertices say nothing.
             return corners[ConvexHull(corners).vertices] if count > 64 else corners
         if kind == int(mujoco.mjtGeom.mjGEOM_SPHERE):
-            return size[0] * np.concatenate([np.eye(3), -np.eye(3)])
+            return np.asarray(size[0] * np.concatenate([np.eye(3), -np.eye(3)]))
         if kind in _ROUND_KINDS:
             reach = size[1] + (size[0] if kind == int(mujoco.mjtGeom.mjGEOM_CAPSULE) else 0.0)
             return ring_corners(size[0], reach)
