@@ -1,8 +1,8 @@
 """Serve a trained tiny policy with ONNX Runtime and numpy.
 
 At temperature 0 the network attends softly, as it was trained: no chance is involved. Above 0 a
-cell of the focus heat map is drawn, and attention keeps to its neighbourhood, so that a policy in
-doubt between two things goes for one of them.
+cell of the scene camera's focus heat map is drawn, and attention keeps to its neighbourhood, so
+that a policy in doubt between two things goes for one of them.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class TinyPolicy:
         self._temperature = 0.0
         self._lang: Float32 | None = None
         execution = manifest.execution
-        self._around = [Neighbourhood(grid, execution.sigma_cells) for grid in manifest.grids]
+        self._around = Neighbourhood(manifest.grids[0], execution.sigma_cells)
         self._spec = PolicySpec(
             name=name,
             action=ACTION,
@@ -183,21 +183,21 @@ class TinyPolicy:
         """Nothing is held."""
 
     def _attention(self, heat_a: Float32, heat_w: Float32) -> dict[str, Float32]:
-        """Return attention for the action and then for each draw. Shapes (1 + D, 2, cells)."""
+        """Return attention for the action and then for each draw. Shapes (1 + D, 2, cells).
+
+        Only the scene camera's focus is drawn: it decides between places. The wrist camera sees
+        one place; drawing there too made single draws worse and told wrong places no better.
+        """
         draws = self._manifest.execution.draws
-        out = {}
-        for name, heat, around in zip(
-            ("attention_a", "attention_w"), (heat_a, heat_w), self._around, strict=True
-        ):
-            plain = softmax(heat)
-            rows = np.repeat(plain[None], 1 + draws, axis=0)
-            rows[1:, FOCUS] = around.draw(plain[FOCUS], heat[FOCUS], draws, 1.0, self._asking)
-            if self._temperature > 0:
-                rows[:1, FOCUS] = around.draw(
-                    plain[FOCUS], heat[FOCUS], 1, self._temperature, self._acting
-                )
-            out[name] = rows
-        return out
+        plain, focus = softmax(heat_a), heat_a[FOCUS]
+        agent = np.repeat(plain[None], 1 + draws, axis=0)
+        agent[1:, FOCUS] = self._around.draw(plain[FOCUS], focus, draws, 1.0, self._asking)
+        if self._temperature > 0:
+            agent[:1, FOCUS] = self._around.draw(
+                plain[FOCUS], focus, 1, self._temperature, self._acting
+            )
+        wrist = np.repeat(softmax(heat_w)[None], 1 + draws, axis=0)
+        return {"attention_a": agent, "attention_w": wrist}
 
 
 class Neighbourhood:
