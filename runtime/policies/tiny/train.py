@@ -2,8 +2,9 @@
 
     python -m zetta.runtime.policies.tiny.train --out RUN --shards data/* --steps 6000
 
-In `RUN`: `log.jsonl` (one line for each report), `checkpoint.safetensors` (to continue from) and,
-at the end, `weights.safetensors` (the averaged network, for `export.py`).
+In `RUN`: `config.json` (what was asked for), `log.jsonl` (one line for each report),
+`checkpoint.safetensors` (to continue from) and, at the end, `weights.safetensors` (the averaged
+network, for `export.py`).
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ from zetta.runtime.policies.tiny.text import ENCODER
 CHECKPOINT = "checkpoint.safetensors"
 WEIGHTS = "weights.safetensors"
 LOG = "log.jsonl"
+CONFIG = "config.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +116,8 @@ def train(
         training.resume(checkpoint)
     else:
         (out / LOG).unlink(missing_ok=True)
+    asked = {"config": asdict(config), "shards": [str(folder) for folder in shards]}
+    (out / CONFIG).write_text(json.dumps(asked, indent=1) + "\n")
     training.go(out, on_report)
     save_weights(out / WEIGHTS, training.averaged, training.binding)
     return out / WEIGHTS

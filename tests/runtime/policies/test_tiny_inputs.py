@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import tiny_blobs
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
@@ -29,6 +29,7 @@ SHRINK = {"agentview": shrink_agent, "wrist": shrink_wrist}
 
 
 @pytest.mark.parametrize("camera", CAMERAS)
+@settings(deadline=None, max_examples=20)
 @given(colour=st.tuples(*(st.integers(0, 255),) * 3))
 def test_a_plain_picture_keeps_its_colour(camera: CameraName, colour: tuple[int, int, int]) -> None:
     picture = np.full((256, 256, 3), colour, np.uint8)

@@ -24,7 +24,7 @@ from zetta.runtime.policies.tiny.losses import run  # noqa: E402
 from zetta.runtime.policies.tiny.manifest import ACT, LOOK, MANIFEST, Execution, digest  # noqa: E402
 from zetta.runtime.policies.tiny.model import LENGTH_UNIT  # noqa: E402
 from zetta.runtime.policies.tiny.scores import Scores, evaluate  # noqa: E402
-from zetta.runtime.policies.tiny.train import LOG, Report, TrainConfig, train  # noqa: E402
+from zetta.runtime.policies.tiny.train import CONFIG, LOG, Report, TrainConfig, train  # noqa: E402
 
 # The wall time of the shared fixture says nothing on a busy machine.
 pytestmark = [pytest.mark.train, pytest.mark.timeout(900)]
@@ -91,7 +91,10 @@ def test_it_does_not_look_there_before_training(trained: Trained) -> None:
     assert evaluate(fresh, pool, np.arange(90)).agent_px > 10
 
 
-def test_the_log_holds_every_report(trained: Trained) -> None:
+def test_a_run_says_what_was_asked_for_and_how_it_went(trained: Trained) -> None:
+    asked = json.loads((trained.weights.parent / CONFIG).read_text())
+    assert asked["config"]["steps"] == LEARNING.steps
+    assert asked["shards"] == [str(trained.shard)]
     lines = (trained.weights.parent / LOG).read_text().splitlines()
     assert [json.loads(line)["step"] for line in lines] == [45, 90]
 
