@@ -34,6 +34,7 @@ _COMFORTABLE_REACH = 0.685
 """Distance shoulder to wrist; 0.70 is a straight arm."""
 _RIM_ASIDE = (0.0, -0.015, 0.015)
 _RIM_BAND = 0.015
+_RIM_HEIGHT = 0.035
 _ASIDE = (0.0, -0.01, 0.01, -0.02, 0.02, -0.03, 0.03)
 _HAND_HALF = (0.105, 0.035)
 """Half length along the fingers' travel and half width of the hand."""
@@ -112,14 +113,23 @@ def candidates(points: Array, style: GripStyle) -> Iterator[Grasp]:
                     point = np.array([*(spot + across * aside), depth])
                     yield Grasp(point, float(yaw), width, 0, 0.0, aside)
             continue
-        for side, edge in ((1, reach.max()), (-1, reach.min())):
-            top = points[side * (edge - reach) < _RIM_BAND, 2].max()  # lower than high when tilted
-            rim = side * edge - side * (middle @ axis)
-            for aside in _RIM_ASIDE:
-                radius = np.sqrt(max(0.0, rim**2 - aside**2)) - style.rim_inside
-                spot = middle + axis * side * radius + across * aside
-                point = np.array([*spot, top - style.rim_depth])
-                yield Grasp(point, float(yaw), 0.0, side, 0.0, aside)
+        yield from _rim_grasps(points, style, float(yaw))
+
+
+def _rim_grasps(points: Array, style: GripStyle, yaw: float) -> Iterator[Grasp]:
+    """Yield grasps of both rims along the fingers' travel, also a little beside their apex."""
+    axis = finger_travel(yaw)
+    across = np.array([-axis[1], axis[0]])
+    rim = points[points[:, 2] > points[:, 2].max() - _RIM_HEIGHT]  # a mug's handle is lower
+    middle = (rim.min(axis=0) + rim.max(axis=0))[:2] / 2
+    reach = (rim[:, :2] - middle) @ axis
+    for side in (1, -1):
+        edge = float((side * reach).max())
+        top = rim[side * reach > edge - _RIM_BAND, 2].max()  # lower than elsewhere when tilted
+        for aside in _RIM_ASIDE:
+            radius = np.sqrt(max(0.0, edge**2 - aside**2)) - style.rim_inside
+            spot = middle + axis * side * radius + across * aside
+            yield Grasp(np.array([*spot, top - style.rim_depth]), yaw, 0.0, side, 0.0, aside)
 
 
 def blockage(grasp: Grasp, scene: HeightMap) -> float:

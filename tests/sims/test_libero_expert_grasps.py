@@ -88,6 +88,13 @@ def test_tilted_rim_is_taken_at_its_own_height() -> None:
     assert sides[1].point[2] < sides[-1].point[2]
 
 
+def test_handle_of_a_mug_is_not_taken_for_its_rim() -> None:
+    cup = ring_corners(0.042, 0.06) + np.array([0, 0, 0.06])
+    handle = box_corners(np.array([0.005, 0.01, 0.02])) + np.array([0, 0.07, 0.04])
+    grasps = list(candidates(np.concatenate([cup, handle]), GripStyle()))
+    assert all(np.linalg.norm(g.point[:2]) < 0.042 and g.point[2] > 0.08 for g in grasps)
+
+
 def test_post_beside_the_object_moves_or_turns_the_grasp() -> None:
     points = box(0.05, 0.04, 0.05)
     free = choose(points, free_scene(), GripStyle(), no_strain)
