@@ -9,7 +9,8 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 
 ARGS ?=
-PYTEST_ARGS ?=
+# Two at a time; a file stays in one process, because a process renders for one environment only.
+PYTEST_ARGS ?= -n 2 --dist loadfile
 BIN := .venv/bin
 EXTRAS := libero,dev
 TRAIN_EXTRAS := libero,train,dev

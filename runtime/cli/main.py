@@ -50,6 +50,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     130 interrupted.
     """
     args = list(sys.argv[1:] if argv is None else argv)
+    output.remember_command(args)
     debug = "--debug" in args
     args = [a for a in args if a != "--debug"]
     try:

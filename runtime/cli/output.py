@@ -12,6 +12,7 @@ import io
 import json
 import os
 import secrets
+import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,6 +35,12 @@ class _Stdout:
 
     reserved: TextIO | None = None
     emitted: bool = False
+
+
+class _Typed:
+    """What the user typed after `zetta`."""
+
+    args: tuple[str, ...] = ()
 
 
 _held_locks: list[IO[str]] = []
@@ -71,6 +78,16 @@ def _is_descriptor_one(stream: TextIO) -> bool:
         return stream.fileno() == 1
     except (io.UnsupportedOperation, OSError, ValueError):
         return False
+
+
+def remember_command(args: Sequence[str]) -> None:
+    """Keep what was typed after `zetta`, for results that carry their command."""
+    _Typed.args = tuple(args)
+
+
+def command_line() -> str:
+    """Return the command that is running, as it can be typed again."""
+    return shlex.join(["zetta", *_Typed.args])
 
 
 def emit(answer: Mapping[str, Json]) -> None:

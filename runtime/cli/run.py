@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -138,7 +136,7 @@ def _run(
     specs: Sequence[RunSpec], manner: Manner, simulator: Simulator, out: Path | None
 ) -> _Answer:
     first = specs[0]
-    typed = shlex.join(["zetta", *sys.argv[1:]])
+    typed = output.command_line()
     answer = _Answer(output.run_folder("run", out), first, typed)
     output.note(_announcement(specs, simulator))
     output.note(choose_graphics(first.sim))

@@ -74,6 +74,11 @@ def test_an_unknown_option_is_wrong_usage(capsys: pytest.CaptureFixture[str]) ->
     assert "--jsn" in capsys.readouterr().err
 
 
+def test_the_command_can_be_typed_again_as_it_was() -> None:
+    assert leave("skills", "list", "--of", "a b") == 2
+    assert output.command_line() == "zetta skills list --of 'a b'"
+
+
 def test_a_verb_without_module_breaks_only_itself(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
