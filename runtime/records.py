@@ -13,6 +13,8 @@ from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
+import numpy as np
+
 from zetta.runtime.core import Init, Sampled
 from zetta.runtime.errors import SpecMismatch
 
@@ -48,6 +50,8 @@ def to_json(value: object) -> Any:
 def from_json(kind: type[T], plain: object) -> T:
     """Return the record of type `kind` that `to_json` wrote as `plain`.
 
+    Arrays, which JSON has none of, are taken as they are when a wire brings them.
+
     Raises:
         SpecMismatch: `plain` is no such record.
     """
@@ -62,6 +66,11 @@ def _read(kind: Any, plain: Any, where: str) -> Any:
         return _read_union(arguments, plain, where)
     if origin is Literal:
         return _checked(plain in arguments, plain, where, str(arguments))
+    if origin is np.ndarray:
+        dtype = np.dtype(get_args(arguments[1])[0])
+        got = getattr(plain, "dtype", type(plain))
+        _checked(isinstance(plain, np.ndarray) and got == dtype, got, where, f"{dtype} in an array")
+        return plain
     if origin is tuple:
         _checked(isinstance(plain, list), plain, where, "a list")
         return tuple(_read(arguments[0], item, where) for item in plain)
