@@ -55,6 +55,8 @@ class Expert:
             ConfigError: a predicate of the goal has no operation.
         """
         goals = order(self.world)
+        for goal in goals:
+            self._refuse_unreachable(goal)
         for _ in range(ROUNDS):
             for goal in goals:
                 if not self.world.holds(goal):
@@ -78,7 +80,7 @@ class Expert:
                 return Drawer(arm, self._joint(goal)).shut()
             case "close":
                 return Door(arm, self._joint(goal)).shut()
-        raise ConfigError(f"no scripted expert reaches '{goal}'; known predicates: {sorted(_RANK)}")
+        raise ValueError(goal)  # refused before the motion began
 
     def _put(self, goal: Goal) -> Steps:
         drawer = self._shut_drawer(goal)
@@ -99,10 +101,13 @@ class Expert:
         return drawer if drawer.position > AJAR else None
 
     def _joint(self, goal: Goal) -> str:
-        joints = self.world.region_joints(goal.subject)
-        if not joints:
+        return self.world.region_joints(goal.subject)[0]
+
+    def _refuse_unreachable(self, goal: Goal) -> None:
+        if goal.predicate not in _RANK:
+            raise ConfigError(f"no expert reaches '{goal}'; known predicates: {sorted(_RANK)}")
+        if goal.predicate not in ("in", "on") and not self.world.region_joints(goal.subject):
             raise ConfigError(f"'{goal}' names nothing that moves; expected a drawer, knob or door")
-        return joints[0]
 
 
 def order(world: World) -> tuple[Goal, ...]:

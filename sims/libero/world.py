@@ -238,7 +238,7 @@ class World:
         """Return the joints that open a region (a drawer) or move a fixture (a knob, a door)."""
         owner = self._domain.object_sites_dict if self.is_region(name) else None
         thing = owner[name] if owner is not None else self._domain.get_object(name)
-        return tuple(thing.joints or ())
+        return tuple(joint for joint in thing.joints or () if self._is_single(joint))
 
     def joint(self, name: str) -> Joint:
         """Return a hinge or slide joint as it is now."""
@@ -323,6 +323,12 @@ class World:
         return HeightMap(origin=origin, step=step, heights=heights)
 
     # ------------------------------------------------------------------ internals
+
+    def _is_single(self, joint: str) -> bool:
+        """Say whether a joint has one degree of freedom: free objects have a joint, too."""
+        index = mujoco.mj_name2id(self._model, mujoco.mjtObj.mjOBJ_JOINT, joint)
+        kinds = (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE))
+        return int(self._model.jnt_type[index]) in kinds
 
     def _body(self, name: str) -> int:
         return int(mujoco.mj_name2id(self._model, mujoco.mjtObj.mjOBJ_BODY, name))
