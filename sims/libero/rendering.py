@@ -63,6 +63,10 @@ print('picture ok', flush=True)
 """
 
 
+_NO_CAUSE = (" ", "Traceback", "Exception ignored")
+"""Beginnings of lines that say nothing about why there is no picture."""
+
+
 @dataclass(frozen=True, slots=True)
 class GlChoice:
     """The rendering backend that works here."""
@@ -104,11 +108,11 @@ def probe_gl(backend: str, timeout_s: float = 180.0) -> str | None:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return f"no picture within {timeout_s:.0f} s"
+        return f"no picture within {timeout_s:g} s"
     if "picture ok" in child.stdout:
         return None
     # The first exception is the cause; later ones come from destructors.
-    lines = [x for x in child.stderr.splitlines() if x and not x.startswith((" ", "Traceback"))]
+    lines = [x for x in child.stderr.splitlines() if x and not x.startswith(_NO_CAUSE)]
     return lines[0] if lines else f"exit code {child.returncode}"
 
 
