@@ -222,6 +222,19 @@ def test_worker_ends_when_its_owner_is_killed() -> None:
     assert gone_within(int(owner.stdout), 30)
 
 
+def test_a_forgotten_worker_keeps_no_process_from_ending() -> None:
+    code = (
+        "from zetta.sims.remote import RemoteEnv;"
+        f"env = RemoteEnv('toy', {SUITE!r}, {TASK}); print(env.pid, flush=True);"
+        "env._worker._socket.send(b'nobody answers this')"
+    )
+    command = [sys.executable, "-c", code]
+    owner = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
+
+    assert owner.returncode == 0
+    assert gone_within(int(owner.stdout), 30)
+
+
 def test_an_interpreter_without_zetta_is_told_by_its_last_words(tmp_path: Path) -> None:
     bare = tmp_path / "python"
     bare.write_text("#!/bin/sh\necho 'No module named zetta' >&2\nexit 1\n")
