@@ -27,10 +27,7 @@ DECIMATION_TARGET: Final = 2.5
 POLICY_TARGET_MS: Final = 10.0
 LOOP_TARGET_TICKS_PER_S: Final = 1000.0
 POLICY_CALLS: Final = 50
-RENDERS: Final = {
-    "libero": ("full", "no-multisampling", "fast"),
-    "toy": ("full", "fast"),
-}
+RENDERS: Final = {"libero": ("full", "no-multisampling", "fast")}
 """From the simulator's own look to ours, one change at a time."""
 
 
