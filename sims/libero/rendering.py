@@ -151,6 +151,11 @@ class Renderer:
                 "this process already draws another environment, and a second one would give "
                 "garbage pictures; use one process for each task"
             )
+        if not mujoco.GLContext.__module__.endswith(GL_BACKENDS):
+            raise InfraError(
+                f"MuJoCo would draw with {mujoco.GLContext.__module__}, which needs a screen; set "
+                "MUJOCO_GL to egl or osmesa before it is imported, as every zetta command does"
+            )
         self._mj, self._model, self._data = mujoco, model, data
         self._drawn = mujoco.MjData(model)
         """Where everything is now; the simulation's own derived poses lag by one substep."""

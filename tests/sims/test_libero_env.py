@@ -159,8 +159,9 @@ def test_points_are_drawn_where_the_calibration_says(
     for u, v in ((60.5, 60.5), (190.5, 75.5), (128.5, 128.5), (210.5, 150.5)):
         point = unproject(camera, u, v, 0.25)
         painted, depth = _draw_with_ball(env, name, point, radius)
-        changed = np.abs(painted.astype(int) - seen.images[name]).sum(axis=2) > 60
-        rows, columns = np.nonzero(changed)
+        # Its own colour, because shiny things near it mirror it faintly.
+        magenta = (painted[..., [0, 2]] > 180).all(axis=2) & (painted[..., 1] < 100)
+        rows, columns = np.nonzero(magenta)
         assert 20 < len(rows) < 1000
         assert project(camera, point)[:2] == pytest.approx((u, v))
         assert abs(columns.mean() + 0.5 - u) < 1.0
