@@ -25,7 +25,7 @@ from zetta.runtime.cli.graphics import choose_graphics
 from zetta.runtime.core import Action, Camera, Init, Sampled, Scene, Step, Truth
 from zetta.runtime.errors import ConfigError, InfraError, SpecMismatch
 from zetta.runtime.wire import pack, to_wire
-from zetta.sims.libero.env import SETTLE_STEPS, LiberoEnv
+from zetta.sims.libero.env import SETTLE_STEPS, LiberoEnv, _thrown
 from zetta.sims.libero.rendering import PROFILES, Renderer
 from zetta.sims.remote import RemoteEnv
 
@@ -488,6 +488,21 @@ def test_sampled_scenes_differ_place_things_on_fixtures_and_hold_no_goal(
         assert objects["akita_black_bowl_2"][2] - cabinet[2] > 0.2
         assert 0.1 < objects[BOWL][2] - cabinet[2] < 0.2
     assert len(np.unique(np.round(places, 6), axis=0)) == 4
+
+
+@pytest.mark.parametrize(
+    ("shift", "turn_deg", "thrown"),
+    [(0.0, 0.0, False), (0.06, 55.0, False), (0.08, 0.0, True), (0.0, 65.0, True)],
+)
+def test_layouts_that_throw_things_about_do_not_count(
+    shift: float, turn_deg: float, thrown: bool
+) -> None:
+    rest = np.array([[0.1, 0.2, 1.0, 1.0, 0.0, 0.0, 0.0]] * 2)
+    settled = rest.copy()
+    settled[1, :3] += [shift, 0.0, -0.07]  # everything drops some centimetres
+    settled[1, 3:] = -np.roll(Rotation.from_euler("y", turn_deg, degrees=True).as_quat(), 1)
+
+    assert _thrown(rest, settled) == thrown
 
 
 def test_snapshots_continue_bit_exactly(env: LiberoEnv, scene: Scene, start: Step) -> None:

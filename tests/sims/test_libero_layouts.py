@@ -25,6 +25,8 @@ N = 50
 """Scenes of each kind: as many as init states ship with a task."""
 ALPHA = 0.01
 """Chance of a false alarm over all coordinates of a task (Bonferroni)."""
+OUTLIER = 0.08
+"""Metres by which no sampled place may lie further out than all shipped ones."""
 HEIGHT_TOLERANCE = 0.002
 """Metres between mean heights; settled heights are constants, which no rank test can compare."""
 
@@ -64,6 +66,8 @@ def test_sampled_and_shipped_layouts_agree(suite: str, index: int) -> None:
     differing = []
     for name, (shipped, sampled) in found.items():
         assert abs(shipped[:, 2].mean() - sampled[:, 2].mean()) < HEIGHT_TOLERANCE
+        assert (sampled[:, :2] > shipped[:, :2].min(axis=0) - OUTLIER).all()
+        assert (sampled[:, :2] < shipped[:, :2].max(axis=0) + OUTLIER).all()
         for axis, label in ((0, "x"), (1, "y"), (3, "yaw")):
             a, b = shipped[:, axis], sampled[:, axis]
             if max(np.ptp(a), np.ptp(b)) < 1e-4:
