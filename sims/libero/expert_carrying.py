@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from zetta.runtime.core import Array
+from zetta.runtime.errors import ConfigError
 from zetta.sims.libero.expert_grasps import MAP_HALF, Grasp, GripStyle, choose, overreach
 from zetta.sims.libero.expert_motions import (
     CLOSE,
@@ -25,6 +26,10 @@ HOVER = 0.10
 """Height above the grasp point at which the hand travels, metres."""
 CLEARANCE = 0.03
 """Room between what is carried and what it passes over."""
+OVERREACH_COST = 20.0
+"""Per metre; the unit of cost is explained at `choose`."""
+FAILURE_COST = 0.1
+"""For each time that a hand turned the same way has failed."""
 MISSES = 3
 """How often a grasp may be tried."""
 
@@ -62,6 +67,7 @@ class PickPlace:
         self._special = grasp
         self._planned_at = np.zeros(3)
         self._grasp: Grasp | None = None
+        self._failed: list[tuple[float, int]] = []
 
     def steps(self) -> Steps:
         """Pick and place, trying again after a miss."""
@@ -72,6 +78,8 @@ class PickPlace:
                 held = yield from self._take()
             if held and (yield from self._carry()):
                 return True
+            if self._grasp is not None:
+                self._failed.append((self._grasp.yaw, self._grasp.side))
         return False
 
     # ------------------------------------------------------------------ picking
@@ -86,19 +94,21 @@ class PickPlace:
             points = self.world.points(self.name)
             top = float(points[:, 2].max()) + 0.3
             scene = self.world.height_map(points.mean(axis=0), MAP_HALF, top, self.name)
-            self._grasp = choose(points, scene, self.style, self._strain)
+            self._grasp = choose(points, scene, self.style, self._objections)
             self._planned_at = position
-        if self._grasp is None:
-            raise RuntimeError(f"{self.name} offers no grasp for {self.style}")
+        if self._grasp is None:  # only a style that forbids every direction leaves nothing
+            raise ConfigError(f"{self.name} offers no grasp for {self.style}")
         return replace(self._grasp, point=self._grasp.point + position - self._planned_at)
 
-    def _strain(self, grasp: Grasp) -> float:
-        """Return how far the arm overreaches when taking and when placing, metres."""
+    def _objections(self, grasp: Grasp) -> float:
+        """Return the cost of overreach when taking and placing, and of having failed before."""
         goal, reference = self.place.point(), self.place.reference()
         there = grasp.point - reference
         there[2] = grasp.point[2] - self._bottom()
         shoulder = self.world.shoulder
-        return overreach(grasp.point, shoulder) + overreach(goal + there, shoulder)
+        beyond = overreach(grasp.point, shoulder) + overreach(goal + there, shoulder)
+        failures = self._failed.count((grasp.yaw, grasp.side))
+        return OVERREACH_COST * beyond + FAILURE_COST * failures
 
     def _take(self) -> Steps:
         """Approach, descend and close; return whether the object is between the fingers."""

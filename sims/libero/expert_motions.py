@@ -46,6 +46,8 @@ GAIN = 1.5
 FUNNEL_SLOPE = 3.0
 FUNNEL_RADIUS = 0.012
 """Sideways error that does not delay the descent."""
+LONGEST_REACH = 0.68
+"""Distance shoulder to wrist in metres; 0.70 is a straight arm."""
 PATIENCE = 10
 """Ticks without progress after which a motion stops waiting for its exact goal."""
 
@@ -108,6 +110,21 @@ def delta_action(
     return action
 
 
+def bent(step: Array, reach: Array) -> Array:
+    """Return `step` without the part that would straighten the arm.
+
+    A Panda that is straight cannot bend again under operational-space control.
+
+    Args:
+        step: wanted displacement of the hand, metres.
+        reach: vector from shoulder to wrist, metres.
+    """
+    length = float(np.linalg.norm(reach))
+    outward = reach / length
+    excess = float(step @ outward) - max(LONGEST_REACH - length, -0.03)
+    return np.asarray(step - max(0.0, excess) * outward)
+
+
 def limited(vector: Array, most: float) -> Array:
     """Return `vector` shortened so that no component exceeds `most`.
 
@@ -134,8 +151,10 @@ class Arm:
         self.intent = intent
 
     def toward(self, target: Array, rotation: Array, gripper: float, speed: float = 1.0) -> Action:
-        """Return the action toward a pose."""
+        """Return the action toward a pose; it never straightens the arm."""
         world = self.world
+        step = bent(target - world.ee_pos, world.wrist - world.shoulder)
+        target = world.ee_pos + step
         return delta_action(world.ee_pos, world.ee_rot, target, rotation, gripper, speed)
 
     def turn_error(self, rotation: Array) -> float:

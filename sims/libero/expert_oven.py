@@ -28,6 +28,8 @@ IN_FRONT = 0.045
 """The mug is let go this far before the region's middle: the hand must not meet the frame."""
 WAIT_OUTSIDE = 0.22
 """Distance before the final place at which the mug is lined up, in front of the door."""
+RISE = 0.14
+"""How far the hand rises after the mug is in."""
 TRIES = 3
 
 
@@ -58,6 +60,8 @@ class Oven:
             held = self.world.gripped(self.mug) and (yield from self._carry())
             yield from self.arm.release(rotation)
             yield from self.arm.back_off(-0.14 * rotation[:, 2] - 0.03 * self._into, rotation)
+            # Up before the hand turns: turning beside the open door would push it.
+            yield from self.arm.back_off(RISE * UP, rotation)
             if held:
                 return True
         return False

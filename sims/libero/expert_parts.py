@@ -154,7 +154,7 @@ class Knob:
     """Height of the grip site above the joint's anchor while pinching the ridge."""
     LEAD = 0.25
     """How far the hand's turn leads the knob's, radians."""
-    ON, OFF = 0.6, -0.003
+    ON, OFF = 0.6, -0.001
 
     def __init__(self, arm: Arm, joint: str) -> None:
         self.arm = arm
@@ -180,7 +180,7 @@ class Knob:
         return self._there(on)
 
     def _there(self, on: bool) -> bool:
-        return self.position > self.ON if on else self.position < 0.02
+        return self.position > self.ON if on else self.position < self.OFF
 
     def _twist(self, on: bool) -> Steps:
         self.arm.intent.phase = "twist"

@@ -146,12 +146,11 @@ def _pot_body(world: World, name: str) -> int:
 def _lid_knob(world: World, name: str) -> Grasp:
     """Return the grasp of a moka pot by the knob on its lid: the body is as wide as the hand."""
     axis = _pot_axis(world, name)
-    high = [
-        g
-        for g in world.geoms(world.body(name))
-        if world.geom_center(g)[2] > axis[2] + POT_BODY - 0.005
-    ]
-    knob = min(high, key=lambda g: float(np.linalg.norm((world.geom_center(g) - axis)[:2])))
+    geoms = world.geoms(world.body(name))
+    high = [g for g in geoms if world.geom_center(g)[2] > axis[2] + POT_BODY - 0.005]
+    knob = min(
+        high or geoms, key=lambda g: float(np.linalg.norm((world.geom_center(g) - axis)[:2]))
+    )
     point = world.geom_center(knob) + 0.006 * UP
     return Grasp(point, 0.0, 0.012, 0, 0.0, 0.0)
 

@@ -126,6 +126,11 @@ class World:
         """Position of the arm's second joint, about which it reaches. Shape (3,)."""
         return np.array(self._data.xpos[self._body("robot0_link2")])
 
+    @property
+    def wrist(self) -> Array:
+        """Position of the arm's wrist centre. Shape (3,)."""
+        return np.array(self._data.xpos[self._body("robot0_link6")])
+
     def finger_axis(self) -> Array:
         """Horizontal unit vector from the right to the left finger. Shape (3,)."""
         left, right = (self._data.xpos[self._body(f"gripper0_{s}finger")] for s in _SIDES)

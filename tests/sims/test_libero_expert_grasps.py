@@ -17,8 +17,10 @@ from zetta.sims.libero.expert_grasps import (
     overreach,
 )
 from zetta.sims.libero.expert_motions import (
+    LONGEST_REACH,
     METRES_PER_UNIT,
     RADIANS_PER_UNIT,
+    bent,
     delta_action,
     framed,
     funnel_height,
@@ -49,12 +51,12 @@ def bowl() -> np.ndarray:
     return ring_corners(0.054, 0.025) + np.array([0, 0, 0.025])
 
 
-def no_strain(grasp: Grasp) -> float:
+def no_objection(grasp: Grasp) -> float:
     return 0.0
 
 
 def test_free_narrow_object_is_taken_without_turning_the_hand() -> None:
-    grasp = choose(box(0.05, 0.05, 0.08), free_scene(), GripStyle(), no_strain)
+    grasp = choose(box(0.05, 0.05, 0.08), free_scene(), GripStyle(), no_objection)
     assert grasp is not None
     assert grasp.yaw == 0.0
     assert not grasp.rim
@@ -62,7 +64,7 @@ def test_free_narrow_object_is_taken_without_turning_the_hand() -> None:
 
 
 def test_long_object_is_taken_across_its_short_side() -> None:
-    grasp = choose(box(0.05, 0.12, 0.05), free_scene(), GripStyle(), no_strain)
+    grasp = choose(box(0.05, 0.12, 0.05), free_scene(), GripStyle(), no_objection)
     assert grasp is not None
     assert abs(np.rad2deg(grasp.yaw)) == pytest.approx(90, abs=30)
     assert grasp.width <= MAX_WIDTH
@@ -70,7 +72,7 @@ def test_long_object_is_taken_across_its_short_side() -> None:
 
 def test_wide_object_is_taken_by_its_rim_on_the_same_side_each_time() -> None:
     grasps = [
-        choose(bowl() + np.array([dx, 0, 0]), free_scene(), GripStyle(), no_strain)
+        choose(bowl() + np.array([dx, 0, 0]), free_scene(), GripStyle(), no_objection)
         for dx in (0, 0.01)
     ]
     assert all(g is not None and g.rim and g.side == 1 and g.yaw == 0.0 for g in grasps)
@@ -97,16 +99,16 @@ def test_handle_of_a_mug_is_not_taken_for_its_rim() -> None:
 
 def test_post_beside_the_object_moves_or_turns_the_grasp() -> None:
     points = box(0.05, 0.04, 0.05)
-    free = choose(points, free_scene(), GripStyle(), no_strain)
+    free = choose(points, free_scene(), GripStyle(), no_objection)
     scene = free_scene((0.0, 0.05, 0.2))
-    blocked = choose(points, scene, GripStyle(), no_strain)
+    blocked = choose(points, scene, GripStyle(), no_objection)
     assert free is not None
     assert blocked is not None
     assert blockage(free, scene) > 0.0
     assert blocked.blocked == 0.0
 
 
-def test_strain_can_overrule_the_usual_side() -> None:
+def test_objection_can_overrule_the_usual_side() -> None:
     grasp = choose(bowl(), free_scene(), GripStyle(), lambda g: 0.1 * (g.point[1] > 0))
     assert grasp is not None
     assert grasp.point[1] < 0.01
@@ -122,6 +124,22 @@ def test_overreach_never_shrinks_with_distance(near: float, more: float) -> None
     shoulder = np.array([0.0, 0.0, 0.3])
     close, far = np.array([0.6 + near, 0.0, 0.1]), np.array([0.6 + near + more, 0.0, 0.1])
     assert overreach(close, shoulder) <= overreach(far, shoulder)
+
+
+@given(
+    st.lists(st.floats(-0.3, 0.3), min_size=3, max_size=3),
+    st.lists(st.floats(-0.4, 0.4), min_size=3, max_size=3).filter(
+        lambda v: np.linalg.norm(v) > 0.2
+    ),
+)
+def test_steps_never_straighten_the_arm(move: list[float], toward: list[float]) -> None:
+    step, reach = np.array(move), np.array(toward)
+    kept = bent(step, reach)
+    outward = reach / np.linalg.norm(reach)
+    assert kept @ outward <= max(LONGEST_REACH - np.linalg.norm(reach), -0.03) + 1e-9
+    np.testing.assert_allclose(np.cross(kept - step, reach), 0.0, atol=1e-9)
+    if np.linalg.norm(reach) + step @ outward < LONGEST_REACH:
+        np.testing.assert_array_equal(kept, step)
 
 
 @given(ANGLES, ANGLES)
