@@ -28,7 +28,7 @@ from zetta.sims.libero.env import LiberoEnv
 from zetta.sims.libero.experts import Expert
 from zetta.sims.libero.world import World
 
-FIRST_HANDOVER, LAST_HANDOVER = 10, 60
+FIRST_HANDOVER, LAST_HANDOVER = 10, 110
 """Range of ticks at which the expert takes over."""
 NOISE = 0.5
 """Level of the disturbance while the expert corrects."""

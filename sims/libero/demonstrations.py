@@ -27,18 +27,20 @@ EVALUATION_INITS = frozenset(range(10))
 """Init states that no training run may touch."""
 
 NOISE = {
-    "approach": 0.30,
-    "move": 0.30,
-    "lift": 0.15,
-    "descend": 0.12,
-    "lower": 0.12,
-    "retreat": 0.10,
+    "approach": 0.45,
+    "move": 0.45,
+    "lift": 0.25,
+    "descend": 0.30,
+    "lower": 0.20,
+    "retreat": 0.15,
     "close": 0.03,
     "open": 0.03,
 }
-"""Ornstein-Uhlenbeck level by phase, in action units; phases that are not named get 0.08."""
-OTHER_NOISE = 0.08
-BURST_PHASES = frozenset({"approach", "descend", "move"})
+"""Ornstein-Uhlenbeck level by phase, in action units; phases that are not named get 0.12."""
+OTHER_NOISE = 0.12
+DISTURBED_TICKS = (4, 11)
+CALM_TICKS = (14, 27)
+"""Ranges of the spells with and without noise: the way back is shown, and labelled, undisturbed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,40 +75,35 @@ class Recording:
     phase: tuple[str, ...]
     labelled: npt.NDArray[np.bool_]
     """Whether the tick shows what an expert would do. Shape (T,)."""
+    disturbed: npt.NDArray[np.bool_]
+    """Whether noise was added to the expert's action. Shape (T,)."""
     poses: npt.NDArray[np.float32]
     """At every `FRAME_EVERY`-th tick. Shape (F, N)."""
 
 
 class Disturbance:
-    """Noise on top of the expert's action, so that demonstrations show corrections."""
+    """Spells of noise on top of the expert's action, so that demonstrations show corrections."""
 
     def __init__(self, level: float, seed: int) -> None:
         self._rng = np.random.default_rng(seed)
         self._level = level
         self._drift = np.zeros(6)
-        self._burst = np.zeros(6)
-        self._burst_left = 0
+        self._left = int(self._rng.integers(CALM_TICKS[1]))
+        self.active = False
+        """Whether the last action was disturbed."""
 
     def applied(self, action: Array, phase: str) -> Array:
         """Return `action` with noise of the phase's level, still inside [-1, 1]."""
-        level = NOISE.get(phase, OTHER_NOISE) * self._level
-        self._drift = 0.8 * self._drift + 0.6 * level * self._rng.normal(size=6)
-        extra = self._drift * np.array([1, 1, 1, 0.15, 0.15, 0.15])
-        if (
-            self._burst_left == 0
-            and phase in BURST_PHASES
-            and self._rng.random() < 0.02 * self._level
-        ):
-            self._burst_left = 5
-            reach = 0.6 if phase == "descend" else 1.0
-            self._burst = np.concatenate(
-                [self._rng.uniform(-reach, reach, 3), self._rng.uniform(-0.15, 0.15, 3)]
-            )
-        if self._burst_left:
-            self._burst_left -= 1
-            extra = extra + self._burst
+        if self._left == 0:
+            self.active = not self.active
+            self._left = int(self._rng.integers(*(DISTURBED_TICKS if self.active else CALM_TICKS)))
+        self._left -= 1
         noisy = np.array(action, dtype=np.float64)
-        noisy[:6] = np.clip(noisy[:6] + extra, -1, 1)
+        if self.active:
+            level = NOISE.get(phase, OTHER_NOISE) * self._level
+            self._drift = 0.8 * self._drift + 0.6 * level * self._rng.normal(size=6)
+            noisy[:6] += self._drift * np.array([1, 1, 1, 0.15, 0.15, 0.15])
+            noisy[:6] = np.clip(noisy[:6], -1, 1)
         # Stored as float32, executed as what is stored: a replay is then bit-exact.
         return noisy.astype(np.float32).astype(np.float64)
 
@@ -116,10 +113,17 @@ class Recorder:
 
     def __init__(self, env: LiberoEnv, expert: Expert) -> None:
         self._env, self._expert = env, expert
-        self._rows: list[tuple[Array, float, Array, Array, Array, str, bool]] = []
+        self._rows: list[tuple[Array, float, Array, Array, Array, str, bool, bool]] = []
         self._poses: list[Array] = []
 
-    def tick(self, proprio: Proprio, executed: Array, wanted: Array, labelled: bool) -> None:
+    def tick(
+        self,
+        proprio: Proprio,
+        executed: Array,
+        wanted: Array,
+        labelled: bool,
+        disturbed: bool = False,
+    ) -> None:
         """Note one tick before it is executed."""
         if len(self._rows) % FRAME_EVERY == 0:
             self._poses.append(self._env.pose())
@@ -137,12 +141,15 @@ class Recorder:
                 np.full(3, np.nan) if goal is None else goal.copy(),
                 expert.phase,
                 labelled,
+                disturbed,
             )
         )
 
     def recording(self, spec: RecordingSpec) -> Recording:
         """Return what was noted."""
-        actions, closing, felt, focus, goal, phase, labelled = zip(*self._rows, strict=True)
+        actions, closing, felt, focus, goal, phase, labelled, disturbed = zip(
+            *self._rows, strict=True
+        )
         return Recording(
             spec,
             self._env.task.instruction,
@@ -153,6 +160,7 @@ class Recorder:
             np.asarray(goal, np.float32),
             tuple(phase),
             np.asarray(labelled, bool),
+            np.asarray(disturbed, bool),
             np.asarray(self._poses, np.float32),
         )
 
@@ -194,7 +202,7 @@ def drive(
         wanted = next(motion)
         for _ in range(env.task.max_steps + 60):
             executed = disturbance.applied(wanted, expert.phase)
-            recorder.tick(step.proprio, executed, wanted, labelled=True)
+            recorder.tick(step.proprio, executed, wanted, True, disturbance.active)
             step = env.step(executed)
             if step.success:
                 return recorder.recording(spec)
@@ -241,7 +249,16 @@ def _detour(env: LiberoEnv, recorder: Recorder, step: Step, rng: np.random.Gener
 # --------------------------------------------------------------------------- files
 
 
-_ARRAYS = ("actions", "closing", "proprio", "focus", "destination", "labelled", "poses")
+_ARRAYS = (
+    "actions",
+    "closing",
+    "proprio",
+    "focus",
+    "destination",
+    "labelled",
+    "disturbed",
+    "poses",
+)
 
 
 def save(path: Path, recordings: list[Recording]) -> None:

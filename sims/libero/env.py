@@ -33,6 +33,7 @@ from zetta.runtime.errors import ConfigError, InfraError, SpecMismatch
 from zetta.sims.libero import catalog, engine
 from zetta.sims.libero.rendering import Renderer, profile
 from zetta.sims.libero.snapshots import dump, load, model_digest
+from zetta.sims.libero.stepping import ControlLoop
 
 CONTROL_HZ = 20.0
 SETTLE_STEPS = 10
@@ -77,6 +78,7 @@ class LiberoEnv:
         self._init_states = catalog.init_states(suite, index)
         self.control = engine.build(str(self._files.bddl))
         """The simulator's own environment object, for scripted experts and truth."""
+        self._loop = ControlLoop(self.control.env)
         self._renderer: Renderer | None = None
         self._tick = 0
         self._spec: EnvSpec | None = None
@@ -289,7 +291,7 @@ class LiberoEnv:
         return np.concatenate([self._data.xpos[bodies], self._data.xquat[bodies]], axis=1)
 
     def _advance(self, row: Action) -> None:
-        self.control.env.step(row)
+        self._loop.advance(row)
         if not np.isfinite(self._data.qpos).all():
             raise InfraError("the simulation became unstable (joint positions are not finite)")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from zetta.runtime.core import ArmState, Array, Camera, Image
 from zetta.runtime.errors import ConfigError
 from zetta.runtime.policies.tiny.data import (
+    HORIZON,
     ROLES,
     Future,
     Sample,
@@ -39,7 +41,7 @@ from zetta.sims.libero.expert_motions import PHASES
 from zetta.sims.libero.kinematics import reach
 from zetta.sims.libero.scans import Scan, read_scans
 
-_VERSION = "shard-1"
+_VERSION = "shard-2"
 CORRECTION_WEIGHT = 2.0
 """Importance of a sample that shows the way out of the policy's own mistake."""
 
@@ -207,15 +209,15 @@ def _sample(
     felt = recording.proprio[tick].astype(np.float64)
     points = np.stack([recording.focus[tick], recording.destination[tick]]).astype(np.float64)
     px, visible = project(points, cameras)
-    labels = _labels(recording, tick)
+    way = labels(recording, tick)
     return Sample(
         frame=frame,
         instruction=instruction,
         proprio=_proprio(felt),
-        path=labels.path,
-        rot=labels.rot,
-        close=labels.close,
-        mask=labels.mask,
+        path=way.path,
+        rot=way.rot,
+        close=way.close,
+        mask=way.mask,
         focus=(points[0] - felt[:3]).astype(np.float32),
         dest=(points[1] - felt[:3]).astype(np.float32),
         px=px,
@@ -226,10 +228,15 @@ def _sample(
     )
 
 
-def _labels(recording: Recording, tick: int) -> Future:
+def labels(recording: Recording, tick: int) -> Future:
+    """Return what the expert did from `tick` on, masked where noise was added."""
     felt = recording.proprio
     closed = (recording.closing + 1.0) / 2.0  # -1 open, +1 closed
-    return future(felt[:, :3], felt[:, 3:7], closed, tick)
+    seen = future(felt[:, :3], felt[:, 3:7], closed, tick)
+    # From the first disturbed tick on, the path is not the expert's.
+    ahead = np.flatnonzero(recording.disturbed[tick : tick + HORIZON])
+    calm = int(ahead[0]) if len(ahead) else HORIZON
+    return replace(seen, mask=seen.mask * (np.arange(HORIZON) < calm).astype(np.float32))
 
 
 def project(points: Array, cameras: Sequence[Camera]) -> tuple[Float32, UInt8]:
