@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from zetta.runtime.errors import ConfigError
 from zetta.sims.libero.demonstrations import Recording, RecordingSpec, read, record, save
 from zetta.sims.libero.env import LiberoEnv
 from zetta.sims.libero.layouts import Shuffle
@@ -15,9 +15,11 @@ TRAINING_INITS = tuple(range(10, 50))
 STRIDE = 7
 """Init states are walked in this stride, so that few demonstrations already spread over them."""
 SAVE_EVERY = 4
+DEMO, SHUFFLED, SCAN = "demo", "shuffled", "scan"
+"""Kinds of recordings, and how the names of their files begin."""
 
 
-def recording_path(folder: Path, suite: str, task: int, kind: str = "demo") -> Path:
+def recording_path(folder: Path, suite: str, task: int, kind: str) -> Path:
     """Return where the recordings of a task are kept."""
     return folder / f"{kind}-{suite}-{task}.npz"
 
@@ -27,7 +29,7 @@ def collect(
     task: int,
     wanted: int,
     folder: Path,
-    noise: float = 1.0,
+    shuffled: bool = False,
     on_recording: Callable[[RecordingSpec, Recording | None], None] = lambda spec, made: None,
 ) -> int:
     """Record until `wanted` successful demonstrations of a task are on disk.
@@ -37,13 +39,13 @@ def collect(
         task: task index.
         wanted: number of recordings.
         folder: where recordings are kept.
-        noise: level of the disturbance, 1.0 as designed.
+        shuffled: whether layouts are shuffled and any of their objects is asked for.
         on_recording: called after each attempt.
 
     Returns:
         The number of recordings on disk; fewer than `wanted` when the expert fails too often.
     """
-    path = recording_path(folder, suite, task)
+    path = recording_path(folder, suite, task, SHUFFLED if shuffled else DEMO)
     kept = list(read(path)) if path.exists() else []
     if len(kept) >= wanted:
         return len(kept)
@@ -53,7 +55,8 @@ def collect(
     try:
         while len(kept) < wanted and attempt < last:
             init = TRAINING_INITS[attempt * STRIDE % len(TRAINING_INITS)]
-            spec = RecordingSpec(suite, task, init, attempt, noise)
+            layout = attempt if shuffled else None
+            spec = RecordingSpec(suite, task, init, attempt, shuffle=layout)
             attempt += 1
             made = record(env, spec)
             on_recording(spec, made)
@@ -69,7 +72,7 @@ def collect(
 
 def collect_scans(suite: str, task: int, wanted: int, folder: Path) -> int:
     """Scan shuffled layouts of a task until `wanted` are on disk; return their number."""
-    path = recording_path(folder, suite, task, "scan")
+    path = recording_path(folder, suite, task, SCAN)
     kept = list(read_scans(path)) if path.exists() else []
     if len(kept) >= wanted:
         return len(kept)
@@ -91,12 +94,13 @@ def collect_scans(suite: str, task: int, wanted: int, folder: Path) -> int:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Run as `python -m zetta.sims.libero.collect demo|scan FOLDER WANTED SUITE:TASK …`."""
-    if len(arguments) < 4 or arguments[0] not in ("demo", "scan"):
-        raise ConfigError(
-            "usage: python -m zetta.sims.libero.collect demo|scan FOLDER WANTED SUITE:TASK …"
-        )
-    kind, folder, wanted = arguments[0], Path(arguments[1]), int(arguments[2])
+    """Collect from the command line."""
+    parser = argparse.ArgumentParser(prog="python -m zetta.sims.libero.collect")
+    parser.add_argument("kind", choices=(DEMO, SHUFFLED, SCAN))
+    parser.add_argument("folder", type=Path, help="where recordings are kept")
+    parser.add_argument("wanted", type=int, help="recordings of each task")
+    parser.add_argument("tasks", nargs="+", metavar="SUITE:TASK")
+    given = parser.parse_args(arguments)
 
     def report(spec: RecordingSpec, made: Recording | None) -> None:
         ticks = "failed" if made is None else f"{len(made.actions)} ticks"
@@ -104,12 +108,13 @@ def main(arguments: Sequence[str]) -> None:
             f"{spec.suite}#{spec.task} init {spec.init} seed {spec.noise_seed}: {ticks}", flush=True
         )
 
-    for name in arguments[3:]:
+    for name in given.tasks:
         suite, _, task = name.partition(":")
-        if kind == "scan":
-            count = collect_scans(suite, int(task), wanted, folder)
+        if given.kind == SCAN:
+            count = collect_scans(suite, int(task), given.wanted, given.folder)
         else:
-            count = collect(suite, int(task), wanted, folder, on_recording=report)
+            shuffled = given.kind == SHUFFLED
+            count = collect(suite, int(task), given.wanted, given.folder, shuffled, report)
         print(name, count, flush=True)
 
 

@@ -5,17 +5,22 @@ One such round (DAgger, Ross et al. 2011) is worth more than many further demons
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import argparse
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from zetta.runtime.core import Init, Policy, Scene
+from zetta.runtime.core import Policy
 from zetta.runtime.drivers import PolicyDriver
-from zetta.sims.libero.collect import SAVE_EVERY, STRIDE, TRAINING_INITS, recording_path
+from zetta.sims.libero.collect import (
+    SAVE_EVERY,
+    STRIDE,
+    TRAINING_INITS,
+    recording_path,
+)
 from zetta.sims.libero.demonstrations import (
-    Disturbance,
     Recorder,
     Recording,
     RecordingSpec,
@@ -25,8 +30,8 @@ from zetta.sims.libero.demonstrations import (
     save,
 )
 from zetta.sims.libero.env import LiberoEnv
+from zetta.sims.libero.errands import begin
 from zetta.sims.libero.experts import Expert
-from zetta.sims.libero.world import World
 
 FIRST_HANDOVER, LAST_HANDOVER = 10, 110
 """Range of ticks at which the expert takes over."""
@@ -42,19 +47,20 @@ def correct(env: LiberoEnv, policy: Policy, spec: RecordingSpec) -> Recording | 
     """
     refuse_evaluation_init(spec.init)
     rng = np.random.default_rng([spec.noise_seed, 3])
-    step = env.reset(Scene(env.task, Init(spec.init), 0))
-    expert = Expert(World(env.control))
+    start = begin(env, spec.init, spec.shuffle)
+    expert = Expert(start.world)
     recorder = Recorder(env, expert)
-    driver = PolicyDriver(policy, env, env.task.instruction, spec.noise_seed)
+    driver = PolicyDriver(policy, env, start.instruction, spec.noise_seed)
     driver.reset()
+    step = start.step
     for _ in range(int(rng.integers(FIRST_HANDOVER, LAST_HANDOVER))):
         # Stored as float32 and executed as stored, like everything in a recording.
         action = driver.next_action(step.proprio).astype(np.float32).astype(np.float64)
         recorder.tick(step.proprio, action, action, labelled=False)
         step = env.step(action)
-        if step.success:
+        if start.world.success():
             return None  # nothing was wrong
-    return drive(env, expert, recorder, Disturbance(spec.noise, spec.noise_seed), step, spec)
+    return drive(env, expert, recorder, replace(start, step=step), spec)
 
 
 def collect_corrections(
@@ -64,6 +70,7 @@ def collect_corrections(
     folder: Path,
     policy: Policy,
     round_: int,
+    shuffled: bool = False,
     on_recording: Callable[[RecordingSpec, Recording | None], None] = lambda spec, made: None,
 ) -> int:
     """Record until `wanted` corrections of a task are on disk; return their number.
@@ -75,9 +82,12 @@ def collect_corrections(
         folder: where recordings are kept.
         policy: the policy of the round.
         round_: number of the round; its seeds differ from those of all others.
+        shuffled: whether layouts are shuffled and any of their objects is asked for.
         on_recording: called after each attempt.
     """
-    path = recording_path(folder, suite, task, f"correction{round_}")
+    path = recording_path(
+        folder, suite, task, f"{'shuffled-' if shuffled else ''}correction{round_}"
+    )
     kept = list(read(path)) if path.exists() else []
     if len(kept) >= wanted:
         return len(kept)
@@ -88,7 +98,9 @@ def collect_corrections(
     try:
         while len(kept) < wanted and attempt < last:
             init = TRAINING_INITS[(attempt * STRIDE + 3 * round_) % len(TRAINING_INITS)]
-            spec = RecordingSpec(suite, task, init, base + attempt, NOISE, detour=0.0)
+            seed = base + attempt
+            layout = seed if shuffled else None
+            spec = RecordingSpec(suite, task, init, seed, NOISE, detour=0.0, shuffle=layout)
             attempt += 1
             made = correct(env, policy, spec)
             on_recording(spec, made)
@@ -103,20 +115,36 @@ def collect_corrections(
     return len(kept)
 
 
-def main(arguments: list[str]) -> None:
-    """Run as `python -m zetta.sims.libero.corrections POLICY_DIR ROUND FOLDER WANTED TASK …`."""
+def main(arguments: Sequence[str]) -> None:
+    """Correct a policy from the command line."""
     from zetta.runtime.policies.tiny.serve import load_from
 
-    policy = load_from(Path(arguments[0]))
-    round_, folder, wanted = int(arguments[1]), Path(arguments[2]), int(arguments[3])
+    parser = argparse.ArgumentParser(prog="python -m zetta.sims.libero.corrections")
+    parser.add_argument("policy", type=Path, help="folder of an exported policy")
+    parser.add_argument("round", type=int)
+    parser.add_argument("folder", type=Path, help="where recordings are kept")
+    parser.add_argument("wanted", type=int, help="recordings of each task")
+    parser.add_argument("tasks", nargs="+", metavar="SUITE:TASK")
+    parser.add_argument("--shuffled", action="store_true", help="shuffle layouts, ask for anything")
+    given = parser.parse_args(arguments)
+    policy = load_from(given.policy)
 
     def report(spec: RecordingSpec, made: Recording | None) -> None:
         ticks = "none" if made is None else f"{int(made.labelled.sum())} labelled ticks"
         print(f"{spec.suite}#{spec.task} init {spec.init} {spec.noise_seed}: {ticks}", flush=True)
 
-    for name in arguments[4:]:
+    for name in given.tasks:
         suite, _, task = name.partition(":")
-        made = collect_corrections(suite, int(task), wanted, folder, policy, round_, report)
+        made = collect_corrections(
+            suite,
+            int(task),
+            given.wanted,
+            given.folder,
+            policy,
+            given.round,
+            given.shuffled,
+            report,
+        )
         print(name, made, flush=True)
 
 

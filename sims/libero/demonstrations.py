@@ -7,17 +7,19 @@ they are wanted.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
-from zetta.runtime.core import Array, Init, Motion, Outcome, Proprio, Scene, Sense, Step
+from zetta.runtime.core import Array, Motion, Outcome, Proprio, Sense, Step
 from zetta.runtime.errors import ConfigError
 from zetta.sims.libero.env import LiberoEnv
+from zetta.sims.libero.errands import Start, begin
 from zetta.sims.libero.experts import Expert
 from zetta.sims.libero.world import World
 
@@ -54,6 +56,8 @@ class RecordingSpec:
     noise: float = 1.0
     detour: float = 0.5
     """Probability that the episode begins with an unlabelled move to the side."""
+    shuffle: int | None = None
+    """Seed of a shuffled layout, in which some object is asked for; None for the task itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,14 +149,14 @@ class Recorder:
             )
         )
 
-    def recording(self, spec: RecordingSpec) -> Recording:
-        """Return what was noted."""
+    def recording(self, spec: RecordingSpec, instruction: str) -> Recording:
+        """Return what was noted while doing what `instruction` says."""
         actions, closing, felt, focus, goal, phase, labelled, disturbed = zip(
             *self._rows, strict=True
         )
         return Recording(
             spec,
-            self._env.task.instruction,
+            instruction,
             np.asarray(actions, np.float32),
             np.asarray(closing, np.float32),
             np.asarray(felt, np.float32),
@@ -178,37 +182,37 @@ def record(env: LiberoEnv, spec: RecordingSpec) -> Recording | None:
         ConfigError: the scene is kept for evaluation.
     """
     refuse_evaluation_init(spec.init)
-    step = env.reset(Scene(env.task, Init(spec.init), 0))
-    expert = Expert(World(env.control))
+    start = begin(env, spec.init, spec.shuffle)
+    expert = Expert(start.world)
     recorder = Recorder(env, expert)
-    disturbance = Disturbance(spec.noise, spec.noise_seed)
     rng = np.random.default_rng([spec.noise_seed, 1])
     if rng.random() < spec.detour:
-        step = _detour(env, recorder, step, rng)
-    return drive(env, expert, recorder, disturbance, step, spec)
+        start = replace(start, step=_detour(env, recorder, start.step, rng))
+    return drive(env, expert, recorder, start, spec)
 
 
 def drive(
-    env: LiberoEnv,
-    expert: Expert,
-    recorder: Recorder,
-    disturbance: Disturbance,
-    step: Step,
-    spec: RecordingSpec,
+    env: LiberoEnv, expert: Expert, recorder: Recorder, start: Start, spec: RecordingSpec
 ) -> Recording | None:
     """Let `expert` finish the episode from here; return the recording of a success."""
-    motion = expert.motion()
+    disturbance = Disturbance(spec.noise, spec.noise_seed)
+    motion, step = expert.motion(), start.step
     try:
         wanted = next(motion)
         for _ in range(env.task.max_steps + 60):
             executed = disturbance.applied(wanted, expert.phase)
             recorder.tick(step.proprio, executed, wanted, True, disturbance.active)
             step = env.step(executed)
-            if step.success:
-                return recorder.recording(spec)
+            if start.world.success():
+                return recorder.recording(spec, start.instruction)
             wanted = motion.send(Sense(step.proprio))
     except StopIteration:
         pass
+    except ConfigError as error:
+        if spec.shuffle is None:
+            raise
+        # A shuffled layout may leave no room to take hold of an object.
+        logging.getLogger(__name__).info("%s: %s", spec, error)
     finally:
         motion.close()
     return None

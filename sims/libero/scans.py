@@ -18,12 +18,13 @@ from zetta.runtime.core import Array
 from zetta.runtime.errors import ConfigError
 from zetta.sims.libero.demonstrations import FRAME_EVERY
 from zetta.sims.libero.env import LiberoEnv
+from zetta.sims.libero.errands import Errand, errands
 from zetta.sims.libero.expert_carrying import PickPlace
 from zetta.sims.libero.expert_grasps import Grasp
 from zetta.sims.libero.expert_motions import Arm, Intent, delta_action, upright
 from zetta.sims.libero.expert_places import grip_style, placing
-from zetta.sims.libero.layouts import Shuffle, loose_objects, reset_shuffled
-from zetta.sims.libero.world import Goal, World
+from zetta.sims.libero.layouts import Shuffle, reset_shuffled
+from zetta.sims.libero.world import World
 
 FRAMES = 12
 NEAR_SHARE = 0.65
@@ -52,38 +53,6 @@ class Scan:
     """Shape (F, M, 3)."""
     poses: npt.NDArray[np.float32]
     """Shape (F, N)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Errand:
-    """An object, what to say to have it moved, and where it belongs."""
-
-    instruction: str
-    subject: str
-    goal: Goal
-
-
-def spoken(name: str) -> str:
-    """Return how an object is called: `alphabet_soup_1` is "alphabet soup"."""
-    return name.rsplit("_", 1)[0].replace("_", " ")
-
-
-def errands(env: LiberoEnv) -> tuple[Errand, ...]:
-    """Return everything that could be asked in the present scene of a basket task.
-
-    Raises:
-        ConfigError: the scene has no basket.
-    """
-    if "basket_1" not in env.control.env.objects_dict:
-        raise ConfigError(f"{env.task.suite}#{env.task.index} has no basket to scan for")
-    return tuple(
-        Errand(
-            f"pick up the {spoken(name)} and place it in the basket",
-            name,
-            Goal("in", name, "basket_1_contain_region"),
-        )
-        for name in loose_objects(env)
-    )
 
 
 def scan(env: LiberoEnv, shuffle: Shuffle) -> Scan | None:

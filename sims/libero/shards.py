@@ -35,6 +35,7 @@ from zetta.runtime.policies.tiny.inputs import (
     network_px,
     proprio_vector,
 )
+from zetta.sims.libero.collect import SCAN
 from zetta.sims.libero.demonstrations import FRAME_EVERY, Recording, read
 from zetta.sims.libero.env import CONTROL_HZ, LiberoEnv
 from zetta.sims.libero.expert_motions import PHASES
@@ -268,10 +269,10 @@ def main(arguments: Sequence[str]) -> None:
     if len(arguments) != 2:
         raise ConfigError("usage: python -m zetta.sims.libero.shards FILE.npz OUT_FOLDER")
     source, out = Path(arguments[0]), Path(arguments[1])
-    if source.name.startswith("scan"):
+    if source.name.startswith(SCAN):
         render_scan_shard(source, out)
     else:
-        corrects = source.name.startswith("correction")
+        corrects = "correction" in source.name
         render_shard(source, out, weight=CORRECTION_WEIGHT if corrects else 1.0)
 
 

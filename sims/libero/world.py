@@ -84,8 +84,9 @@ class HeightMap:
 class World:
     """The present state of one LIBERO environment; make a new one after a hard reset."""
 
-    def __init__(self, sim_env: Any) -> None:
-        """Read from `sim_env`, a LIBERO `ControlEnv` (or a class derived from it)."""
+    def __init__(self, sim_env: Any, goals: tuple[Goal, ...] | None = None) -> None:
+        """Read from `sim_env`, a LIBERO `ControlEnv`; `goals` replace those of its task."""
+        self._goals = goals
         self._domain: Any = sim_env.env
         self._model: Any = sim_env.sim.model._model
         self._data: Any = sim_env.sim.data._data
@@ -259,6 +260,8 @@ class World:
     @property
     def goals(self) -> tuple[Goal, ...]:
         """The predicates that make up the goal."""
+        if self._goals is not None:
+            return self._goals
         return tuple(Goal(*state) for state in self._domain.parsed_problem["goal_state"])
 
     def holds(self, goal: Goal) -> bool:
