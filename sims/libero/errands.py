@@ -21,7 +21,7 @@ class Errand:
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class Assignment:
     """A scene at its first tick, and what is asked there."""
 
     step: Step
@@ -52,7 +52,7 @@ def errands(env: LiberoEnv) -> tuple[Errand, ...]:
     )
 
 
-def begin(env: LiberoEnv, init: int, shuffle: int | None = None) -> Start:
+def begin(env: LiberoEnv, init: int, shuffle: int | None = None) -> Assignment:
     """Reset to an init state; with a `shuffle` seed, move its objects about and ask for one.
 
     Raises:
@@ -60,8 +60,8 @@ def begin(env: LiberoEnv, init: int, shuffle: int | None = None) -> Start:
     """
     if shuffle is None:
         step = env.reset(Scene(env.task, Init(init), 0))
-        return Start(step, World(env.control), env.task.instruction)
+        return Assignment(step, World(env.control), env.task.instruction)
     step = reset_shuffled(env, Shuffle(init, shuffle))
     asked = errands(env)
     errand = asked[shuffle % len(asked)]
-    return Start(step, World(env.control, (errand.goal,)), errand.instruction)
+    return Assignment(step, World(env.control, (errand.goal,)), errand.instruction)

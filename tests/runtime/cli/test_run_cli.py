@@ -27,6 +27,7 @@ from zetta.runtime.core import ArmState, Array, Init, Proprio, RunSpec, Scene, S
 from zetta.runtime.episode_log import read_episode
 from zetta.runtime.errors import ConfigError, InfraError
 from zetta.runtime.pictures import moments, strip_moments
+from zetta.sims.remote import RemoteEnv
 from zetta.sims.toy import ToyEnv, ToySimulator
 from zetta.sims.toy_tasks import toy_task
 
@@ -362,6 +363,23 @@ def test_a_simulator_that_draws_with_opengl_gets_one_task_for_each_process(
 
     with pytest.raises(InfraError, match="each task in a process of its own"):
         assembler.assemble(spec(task=1))
+
+
+def test_a_world_in_a_process_of_its_own_gives_the_same_episode(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(assemble, "MANY_WORLDS", frozenset())
+    apart, within = Assembler(), Assembler()
+    try:
+        remote = apart.assemble(spec(options={"worker": "yes"}))
+        assert isinstance(remote.env, RemoteEnv)
+        results = [made.episode.run() for made in (remote, within.assemble(spec()))]
+        assert replace(results[0], wall_s=0.0) == replace(results[1], wall_s=0.0)
+        # A worker ends with its world, so another task may follow.
+        other = apart.assemble(spec(task=1, options={"worker": "yes"}))
+        assert other.env is not remote.env
+    finally:
+        apart.close()
 
 
 def test_a_spec_alone_is_enough_for_an_episode() -> None:
