@@ -8,10 +8,12 @@ from pathlib import Path
 
 from zetta.sims.libero.demonstrations import Recording, RecordingSpec, read, record, save
 from zetta.sims.libero.env import LiberoEnv
+from zetta.sims.libero.habits import habits
 from zetta.sims.libero.layouts import Shuffle
 from zetta.sims.libero.scans import read_scans, save_scans, scan
 
 TRAINING_INITS = tuple(range(10, 50))
+HABIT_INITS = TRAINING_INITS[::4]
 STRIDE = 7
 """Init states are walked in this stride, so that few demonstrations already spread over them."""
 SAVE_EVERY = 4
@@ -53,12 +55,13 @@ def collect(
     last = attempt + 3 * wanted
     env = LiberoEnv(suite, task)
     try:
+        usual = None if shuffled else habits(env, HABIT_INITS)
         while len(kept) < wanted and attempt < last:
             init = TRAINING_INITS[attempt * STRIDE % len(TRAINING_INITS)]
             layout = attempt if shuffled else None
             spec = RecordingSpec(suite, task, init, attempt, shuffle=layout)
             attempt += 1
-            made = record(env, spec)
+            made = record(env, spec, usual)
             on_recording(spec, made)
             if made is not None:
                 kept.append(made)

@@ -15,6 +15,7 @@ import numpy as np
 from zetta.runtime.core import Policy
 from zetta.runtime.drivers import PolicyDriver
 from zetta.sims.libero.collect import (
+    HABIT_INITS,
     SAVE_EVERY,
     STRIDE,
     TRAINING_INITS,
@@ -31,7 +32,8 @@ from zetta.sims.libero.demonstrations import (
 )
 from zetta.sims.libero.env import LiberoEnv
 from zetta.sims.libero.errands import begin
-from zetta.sims.libero.experts import Expert
+from zetta.sims.libero.experts import Expert, Habits
+from zetta.sims.libero.habits import habits
 
 FIRST_HANDOVER, LAST_HANDOVER = 10, 110
 """Range of ticks at which the expert takes over."""
@@ -39,7 +41,9 @@ NOISE = 0.5
 """Level of the disturbance while the expert corrects."""
 
 
-def correct(env: LiberoEnv, policy: Policy, spec: RecordingSpec) -> Recording | None:
+def correct(
+    env: LiberoEnv, policy: Policy, spec: RecordingSpec, habits: Habits | None = None
+) -> Recording | None:
     """Let `policy` drive for a random time, then the expert; None when the expert fails too.
 
     Raises:
@@ -48,7 +52,7 @@ def correct(env: LiberoEnv, policy: Policy, spec: RecordingSpec) -> Recording | 
     refuse_evaluation_init(spec.init)
     rng = np.random.default_rng([spec.noise_seed, 3])
     start = begin(env, spec.init, spec.shuffle)
-    expert = Expert(start.world)
+    expert = Expert(start.world, habits)
     recorder = Recorder(env, expert)
     driver = PolicyDriver(policy, env, start.instruction, spec.noise_seed)
     driver.reset()
@@ -96,13 +100,14 @@ def collect_corrections(
     last = attempt + 3 * wanted
     env = LiberoEnv(suite, task)
     try:
+        usual = None if shuffled else habits(env, HABIT_INITS)
         while len(kept) < wanted and attempt < last:
             init = TRAINING_INITS[(attempt * STRIDE + 3 * round_) % len(TRAINING_INITS)]
             seed = base + attempt
             layout = seed if shuffled else None
             spec = RecordingSpec(suite, task, init, seed, NOISE, detour=0.0, shuffle=layout)
             attempt += 1
-            made = correct(env, policy, spec)
+            made = correct(env, policy, spec, usual)
             on_recording(spec, made)
             if made is not None:
                 kept.append(replace(made, spec=spec))

@@ -20,7 +20,7 @@ from zetta.runtime.core import Array, Motion, Outcome, Proprio, Sense, Step
 from zetta.runtime.errors import ConfigError
 from zetta.sims.libero.env import LiberoEnv
 from zetta.sims.libero.errands import Assignment, begin
-from zetta.sims.libero.experts import Expert
+from zetta.sims.libero.experts import Expert, Habits
 from zetta.sims.libero.world import World
 
 FRAME_EVERY = 4
@@ -175,7 +175,7 @@ def refuse_evaluation_init(init: int) -> None:
         raise ConfigError(f"init {init} is kept for evaluation; train on 10 and above")
 
 
-def record(env: LiberoEnv, spec: RecordingSpec) -> Recording | None:
+def record(env: LiberoEnv, spec: RecordingSpec, habits: Habits | None = None) -> Recording | None:
     """Let the expert solve one scene under noise; return None when it does not succeed.
 
     Raises:
@@ -183,7 +183,7 @@ def record(env: LiberoEnv, spec: RecordingSpec) -> Recording | None:
     """
     refuse_evaluation_init(spec.init)
     start = begin(env, spec.init, spec.shuffle)
-    expert = Expert(start.world)
+    expert = Expert(start.world, habits)
     recorder = Recorder(env, expert)
     rng = np.random.default_rng([spec.noise_seed, 1])
     if rng.random() < spec.detour:

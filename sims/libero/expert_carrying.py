@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from zetta.runtime.core import Array
 from zetta.runtime.errors import ConfigError
-from zetta.sims.libero.expert_grasps import MAP_HALF, Grasp, GripStyle, choose, overreach
+from zetta.sims.libero.expert_grasps import (
+    MAP_HALF,
+    Grasp,
+    GripStyle,
+    Manner,
+    costs,
+    overreach,
+)
 from zetta.sims.libero.expert_motions import (
     CLOSE,
     FUNNEL_RADIUS,
@@ -30,6 +37,8 @@ OVERREACH_COST = 20.0
 """Per metre; the unit of cost is explained at `choose`."""
 FAILURE_COST = 0.1
 """For each time that a hand turned the same way has failed."""
+HABIT_COST = 0.15
+"""For taking an object in another manner than usual, as long as the usual one has not failed."""
 MISSES = 3
 """How often a grasp may be tried."""
 
@@ -57,14 +66,26 @@ class PickPlace:
         style: GripStyle,
         place: Place,
         grasp: Callable[[], Grasp] | None = None,
+        habit: Manner | None = None,
     ) -> None:
-        """Prepare; `grasp` replaces the choice of a grasp where only one makes sense."""
+        """Prepare to move the object `name`.
+
+        Args:
+            arm: the hand.
+            name: the object.
+            style: how it is taken.
+            place: where it belongs.
+            grasp: replaces the choice of a grasp where only one makes sense.
+            habit: the manner in which it is usually taken. Demonstrations that take either rim of
+                a bowl would teach the middle between them.
+        """
         self.arm = arm
         self.world = arm.world
         self.name = name
         self.style = style
         self.place = place
         self._special = grasp
+        self._habit = habit
         self._planned_at = np.zeros(3)
         self._grasp: Grasp | None = None
         self._failed: list[tuple[float, int]] = []
@@ -91,14 +112,19 @@ class PickPlace:
             return self._grasp
         position = self.world.position(self.name)
         if self._grasp is None or np.linalg.norm(position - self._planned_at) > 0.01:
-            points = self.world.points(self.name)
-            top = float(points[:, 2].max()) + 0.3
-            scene = self.world.height_map(points.mean(axis=0), MAP_HALF, top, self.name)
-            self._grasp = choose(points, scene, self.style, self._objections)
+            found = list(self.choices())
+            self._grasp = min(found, key=lambda pair: pair[0])[1] if found else None
             self._planned_at = position
         if self._grasp is None:  # only a style that forbids every direction leaves nothing
             raise ConfigError(f"{self.name} offers no grasp for {self.style}")
         return replace(self._grasp, point=self._grasp.point + position - self._planned_at)
+
+    def choices(self) -> Iterator[tuple[float, Grasp]]:
+        """Yield the possible grasps with their costs."""
+        points = self.world.points(self.name)
+        top = float(points[:, 2].max()) + 0.3
+        scene = self.world.height_map(points.mean(axis=0), MAP_HALF, top, self.name)
+        return costs(points, scene, self.style, self._objections)
 
     def _objections(self, grasp: Grasp) -> float:
         """Return the cost of overreach when taking and placing, and of having failed before."""
@@ -108,7 +134,8 @@ class PickPlace:
         shoulder = self.world.shoulder
         beyond = overreach(grasp.point, shoulder) + overreach(goal + there, shoulder)
         failures = self._failed.count((grasp.yaw, grasp.side))
-        return OVERREACH_COST * beyond + FAILURE_COST * failures
+        unusual = self._habit is not None and not self._failed and grasp.manner != self._habit
+        return OVERREACH_COST * beyond + FAILURE_COST * failures + HABIT_COST * unusual
 
     def _take(self) -> Steps:
         """Approach, descend and close; return whether the object is between the fingers."""

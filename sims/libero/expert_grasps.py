@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -40,6 +41,10 @@ _HAND_HALF = (0.105, 0.035)
 """Half length along the fingers' travel and half width of the hand."""
 
 
+Manner: TypeAlias = tuple[float, int, float]
+"""Yaw, side and aside of a grasp."""
+
+
 @dataclass(frozen=True, slots=True)
 class Grasp:
     """One way to take hold of an object with the hand pointing straight down."""
@@ -56,6 +61,11 @@ class Grasp:
     """How far something reaches into the hand's or the fingers' space, metres; 0 is free."""
     aside: float
     """Distance from the object's middle across the fingers' travel, metres."""
+
+    @property
+    def manner(self) -> Manner:
+        """What stays the same when the object lies elsewhere."""
+        return self.yaw, self.side, self.aside
 
     @property
     def rim(self) -> bool:
@@ -146,10 +156,10 @@ def blockage(grasp: Grasp, scene: HeightMap) -> float:
     return max(0.0, float(in_fingers), float(in_hand))
 
 
-def choose(
+def costs(
     points: Array, scene: HeightMap, style: GripStyle, extra: Callable[[Grasp], float]
-) -> Grasp | None:
-    """Return the grasp that is free and asks for the least turning, or None without candidate.
+) -> Iterator[tuple[float, Grasp]]:
+    """Yield every way to take hold of an object, with what speaks against it.
 
     Args:
         points: collision corners of the object, shape (N, 3).
@@ -157,7 +167,6 @@ def choose(
         style: how deep this kind of object is taken.
         extra: what else speaks against a grasp; a quarter turn of the hand costs 0.16.
     """
-    best: tuple[float, Grasp] | None = None
     fitting = list(candidates(points, style))
     if any(not g.rim for g in fitting):
         fitting = [g for g in fitting if not g.rim]
@@ -166,9 +175,18 @@ def choose(
         cost = 0.1 * abs(grasp.yaw) + 0.02 * (grasp.side < 0) + 10.0 * max(0.0, blocked - 0.002)
         cost += 2.0 * abs(grasp.aside) + extra(grasp)
         cost += 0.0 if grasp.rim else 4.0 * max(0.0, grasp.width - 0.064)
-        if best is None or cost < best[0]:
-            best = (cost, replace(grasp, blocked=blocked))
-    return best[1] if best else None
+        yield cost, replace(grasp, blocked=blocked)
+
+
+def choose(
+    points: Array, scene: HeightMap, style: GripStyle, extra: Callable[[Grasp], float]
+) -> Grasp | None:
+    """Return the grasp that is free and asks for the least turning, or None without candidate.
+
+    Arguments as for `costs`.
+    """
+    found = list(costs(points, scene, style, extra))
+    return min(found, key=lambda pair: pair[0])[1] if found else None
 
 
 def overreach(point: Array, shoulder: Array) -> float:

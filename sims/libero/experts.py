@@ -5,11 +5,13 @@ An expert reads simulator truth. It makes demonstrations and helps diagnosis; it
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator, Mapping
+from typing import TypeAlias
 
 from zetta.runtime.core import Action, Array, Outcome, Sense
 from zetta.runtime.errors import ConfigError
 from zetta.sims.libero.expert_carrying import PickPlace
+from zetta.sims.libero.expert_grasps import Grasp, Manner
 from zetta.sims.libero.expert_motions import Arm, Intent, Phase, Steps
 from zetta.sims.libero.expert_oven import Oven
 from zetta.sims.libero.expert_parts import Door, Drawer, Knob
@@ -25,11 +27,17 @@ OPEN_FOR_FILLING = -0.13
 _RANK = {"turnon": 0, "turnoff": 0, "open": 0, "in": 1, "on": 1, "close": 2}
 
 
+Habits: TypeAlias = Mapping[str, Manner]
+"""Manner of taking by object."""
+
+
 class Expert:
     """Reaches the goal of the task that `world` shows."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, habits: Habits | None = None) -> None:
+        """`habits` say in what manner an object is usually taken; else each scene decides."""
         self.world = world
+        self._habits = habits or {}
         self._intent = Intent(focus=world.ee_pos)
         self._arm = Arm(world, self._intent)
 
@@ -88,10 +96,24 @@ class Expert:
             yield from drawer.open(OPEN_FOR_FILLING)
         if Oven.serves(self.world, goal):
             return (yield from Oven(self._arm, goal).insert())
-        place = placing(self.world, goal)
-        style = grip_style(self.world, goal)
-        task = PickPlace(self._arm, goal.subject, style, place, special_grasp(self.world, goal))
-        return (yield from task.steps())
+        return (yield from self._pick_place(goal).steps())
+
+    def _pick_place(self, goal: Goal) -> PickPlace:
+        return PickPlace(
+            self._arm,
+            goal.subject,
+            grip_style(self.world, goal),
+            placing(self.world, goal),
+            special_grasp(self.world, goal),
+            self._habits.get(goal.subject),
+        )
+
+    def choices(self) -> Iterator[tuple[str, float, Grasp]]:
+        """Yield object, cost and grasp for everything that has to be carried."""
+        for goal in self.world.goals:
+            if goal.predicate in ("in", "on") and not special_grasp(self.world, goal):
+                for cost, grasp in self._pick_place(goal).choices():
+                    yield goal.subject, cost, grasp
 
     def _shut_drawer(self, goal: Goal) -> Drawer | None:
         """Return the drawer that must be opened before `goal` can be reached."""
