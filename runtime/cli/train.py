@@ -20,8 +20,8 @@ DEFAULT_OUT = Path("work/train")
 def command(
     variant: Annotated[str, typer.Argument(help="What to train: tiny or tiny-shuffled.")],
     tasks: Annotated[str, typer.Option(help="SUITE:INDEX,… instead of the recipe's tasks.")] = "",
-    demonstrations: Annotated[int, typer.Option(help="Demonstrations of a task.", min=1)] = 16,
-    steps: Annotated[int, typer.Option(help="Batches of the first training.", min=1)] = 6000,
+    demonstrations: Annotated[int, typer.Option(help="Demonstrations of a task.", min=1)] = 26,
+    steps: Annotated[int, typer.Option(help="Batches of the first training.", min=1)] = 16_000,
     rounds: Annotated[int, typer.Option(help="Rounds of corrections.", min=0)] = 1,
     workers: Annotated[int, typer.Option(help="Processes at a time.", min=1)] = 2,
     recordings: Annotated[

@@ -21,6 +21,7 @@ Variant: TypeAlias = Literal["tiny", "tiny-shuffled"]
 SUITES: Final = ("libero_object", "libero_spatial", "libero_goal")
 TASKS_PER_SUITE: Final = 10
 SCANNED_SUITE: Final = "libero_object"
+_SHUFFLED_PREFIX: Final = "shuffled-"
 _THREAD_LIMITS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -32,13 +33,15 @@ class Recipe:
     tasks: tuple[str, ...]
     """`suite:index` of every task with demonstrations."""
     scanned: tuple[str, ...]
-    """`suite:index` of every scene that is shuffled and scanned."""
-    demonstrations: int = 16
-    scans: int = 24
+    """`suite:index` of every scene that is shuffled, scanned and demonstrated anew."""
+    demonstrations: int = 26
+    shuffled: int = 30
+    """Demonstrations in shuffled layouts of a scene."""
+    scans: int = 48
     rounds: int = 1
     """Rounds of corrections after the first training."""
-    corrections: int = 6
-    steps: int = 6000
+    corrections: int = 10
+    steps: int = 16_000
     """Batches of the first training; each round trains half as long again."""
 
 
@@ -83,6 +86,7 @@ def stages(made: Recipe, recordings: Path, out: Path) -> tuple[Stage, ...]:
     """
     listed: list[Stage] = [
         ("record demonstrations", tuple(_record(made, recordings, t) for t in made.tasks)),
+        ("record shuffled layouts", tuple(_shuffle(made, recordings, t) for t in made.scanned)),
         ("scan shuffled layouts", tuple(_scan(made, recordings, t) for t in made.scanned)),
         ("draw pictures", tuple(_draw(recordings, out, n) for n in _names(made, 0))),
         ("train", (_train(made, out, 0),)),
@@ -154,6 +158,11 @@ def _record(made: Recipe, recordings: Path, task: str) -> Job:
     return Job(f"record {task}", "zetta.sims.libero.collect", arguments)
 
 
+def _shuffle(made: Recipe, recordings: Path, task: str) -> Job:
+    arguments = ("shuffled", str(recordings), str(made.shuffled), task)
+    return Job(f"record shuffled {task}", "zetta.sims.libero.collect", arguments)
+
+
 def _scan(made: Recipe, recordings: Path, task: str) -> Job:
     arguments = ("scan", str(recordings), str(made.scans), task)
     return Job(f"scan {task}", "zetta.sims.libero.collect", arguments)
@@ -161,11 +170,12 @@ def _scan(made: Recipe, recordings: Path, task: str) -> Job:
 
 def _names(made: Recipe, number: int) -> tuple[str, ...]:
     """Return the recordings that round `number` adds."""
-    dashed = [task.replace(":", "-") for task in made.tasks]
+    kinds: tuple[tuple[str, tuple[str, ...]], ...]
+    kinds = (("demo", made.tasks), ("shuffled", made.scanned), ("scan", made.scanned))
     if number:
-        return tuple(f"correction{number}-{task}" for task in dashed)
-    scans = [f"scan-{task.replace(':', '-')}" for task in made.scanned]
-    return (*(f"demo-{task}" for task in dashed), *scans)
+        prefix = _SHUFFLED_PREFIX if made.scanned else ""
+        kinds = ((f"{prefix}correction{number}", made.tasks),)
+    return tuple(f"{kind}-{task.replace(':', '-')}" for kind, tasks in kinds for task in tasks)
 
 
 def _draw(recordings: Path, out: Path, name: str) -> Job:
@@ -205,11 +215,12 @@ def _export(made: Recipe, out: Path, number: int) -> Job:
 
 def _correct(made: Recipe, recordings: Path, out: Path, number: int) -> tuple[Job, ...]:
     policy = str(out / f"policy{number - 1}")
+    flags = ("--shuffled",) if made.scanned else ()
     return tuple(
         Job(
             f"correct {task} round {number}",
             "zetta.sims.libero.corrections",
-            (policy, str(number), str(recordings), str(made.corrections), task),
+            (policy, str(number), str(recordings), str(made.corrections), task, *flags),
         )
         for task in made.tasks
     )

@@ -74,3 +74,31 @@ def test_goal_without_operation_is_refused_in_one_sentence(env: object) -> None:
     motion = Expert(World(env.control)).motion()
     with pytest.raises(ConfigError, match="plate_1"):
         next(motion)
+
+
+def test_a_habit_is_one_manner_for_all_layouts_until_it_fails(env: object) -> None:
+    from zetta.sims.libero.errands import begin
+    from zetta.sims.libero.expert_carrying import PickPlace
+    from zetta.sims.libero.expert_motions import Arm, Intent
+    from zetta.sims.libero.expert_places import grip_style, placing
+    from zetta.sims.libero.habits import habits
+    from zetta.sims.libero.world import Goal, World
+
+    bowl = "akita_black_bowl_1"
+    env.control.env.parsed_problem["goal_state"] = [["on", bowl, "plate_1"]]
+    usual = habits(env, (10, 23))
+    assert usual.keys() == {bowl}
+
+    world = World(env.control)
+    goal = Goal("on", bowl, "plate_1")
+    yaw, side, aside = usual[bowl]
+    for habit in ((yaw, side, aside), (yaw, -side, aside)):
+        begin(env, 36)
+        task = PickPlace(
+            Arm(world, Intent()), bowl, grip_style(world, goal), placing(world, goal), habit=habit
+        )
+        assert task.plan().manner == habit
+    # What has just failed is not tried again for the sake of habit.
+    task._failed.append((yaw, -side))
+    task._grasp = None
+    assert task.plan().manner == usual[bowl]
