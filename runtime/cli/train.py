@@ -39,7 +39,8 @@ def command(
             )
     if tasks:
         wanted = tuple(t.strip() for t in tasks.split(","))
-        made = replace(made, tasks=wanted, scanned=wanted if made.scanned else ())
+        scanned = tuple(t for t in wanted if t in made.scanned)
+        made = replace(made, tasks=wanted, scanned=scanned)
     made = replace(made, demonstrations=demonstrations, steps=steps, rounds=rounds)
     folder = output.run_folder(f"train-{variant}", out / variant, resume=True)
     output.note(choose_graphics("libero"))

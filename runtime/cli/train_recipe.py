@@ -69,7 +69,7 @@ def recipe(variant: str) -> Recipe:
     scenes = tuple(f"{SCANNED_SUITE}:{i}" for i in range(TASKS_PER_SUITE))
     recipes = {
         "tiny": Recipe("tiny", tasks, ()),
-        "tiny-shuffled": Recipe("tiny-shuffled", scenes, scenes),
+        "tiny-shuffled": Recipe("tiny-shuffled", tasks, scenes),
     }
     if variant not in recipes:
         raise ConfigError(f"unknown variant {variant!r}; {suggest(variant, recipes)}")
@@ -173,8 +173,8 @@ def _names(made: Recipe, number: int) -> tuple[str, ...]:
     kinds: tuple[tuple[str, tuple[str, ...]], ...]
     kinds = (("demo", made.tasks), ("shuffled", made.scanned), ("scan", made.scanned))
     if number:
-        prefix = _SHUFFLED_PREFIX if made.scanned else ""
-        kinds = ((f"{prefix}correction{number}", made.tasks),)
+        corrected = f"correction{number}"
+        kinds = ((corrected, made.tasks), (_SHUFFLED_PREFIX + corrected, made.scanned))
     return tuple(f"{kind}-{task.replace(':', '-')}" for kind, tasks in kinds for task in tasks)
 
 
@@ -215,12 +215,14 @@ def _export(made: Recipe, out: Path, number: int) -> Job:
 
 def _correct(made: Recipe, recordings: Path, out: Path, number: int) -> tuple[Job, ...]:
     policy = str(out / f"policy{number - 1}")
-    flags = ("--shuffled",) if made.scanned else ()
+    common = (policy, str(number), str(recordings), str(made.corrections))
+    wanted: list[tuple[str, str, tuple[str, ...]]] = [(t, "", ()) for t in made.tasks]
+    wanted += [(t, _SHUFFLED_PREFIX, ("--shuffled",)) for t in made.scanned]
     return tuple(
         Job(
-            f"correct {task} round {number}",
+            f"{kind}correct {task} round {number}",
             "zetta.sims.libero.corrections",
-            (policy, str(number), str(recordings), str(made.corrections), task, *flags),
+            (*common, task, *flags),
         )
-        for task in made.tasks
+        for task, kind, flags in wanted
     )
