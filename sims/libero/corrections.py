@@ -17,6 +17,7 @@ from zetta.runtime.drivers import PolicyDriver
 from zetta.sims.libero.collect import (
     HABIT_INITS,
     SAVE_EVERY,
+    SHUFFLED,
     STRIDE,
     TRAINING_INITS,
     recording_path,
@@ -27,6 +28,7 @@ from zetta.sims.libero.demonstrations import (
     RecordingSpec,
     drive,
     read,
+    record,
     refuse_evaluation_init,
     save,
 )
@@ -89,9 +91,8 @@ def collect_corrections(
         shuffled: whether layouts are shuffled and any of their objects is asked for.
         on_recording: called after each attempt.
     """
-    path = recording_path(
-        folder, suite, task, f"{'shuffled-' if shuffled else ''}correction{round_}"
-    )
+    kind = f"{SHUFFLED}-correction{round_}" if shuffled else f"correction{round_}"
+    path = recording_path(folder, suite, task, kind)
     kept = list(read(path)) if path.exists() else []
     if len(kept) >= wanted:
         return len(kept)
@@ -101,16 +102,18 @@ def collect_corrections(
     env = LiberoEnv(suite, task)
     try:
         usual = None if shuffled else habits(env, HABIT_INITS)
-        while len(kept) < wanted and attempt < last:
+        while len(kept) < wanted and attempt < last + (0 if kept else wanted):
             init = TRAINING_INITS[(attempt * STRIDE + 3 * round_) % len(TRAINING_INITS)]
             seed = base + attempt
             layout = seed if shuffled else None
             spec = RecordingSpec(suite, task, init, seed, NOISE, detour=0.0, shuffle=layout)
+            # A policy that makes no mistake leaves the next training a demonstration.
+            flawless = attempt >= last
+            made = record(env, spec, usual) if flawless else correct(env, policy, spec, usual)
             attempt += 1
-            made = correct(env, policy, spec, usual)
             on_recording(spec, made)
             if made is not None:
-                kept.append(replace(made, spec=spec))
+                kept.append(made)
                 if len(kept) % SAVE_EVERY == 0:
                     save(path, kept)
     finally:
