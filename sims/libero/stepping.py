@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from zetta.runtime.core import Action, Array
+from zetta.runtime.core import Action
 
 
 class ControlLoop:
@@ -37,7 +37,8 @@ class ControlLoop:
         self._torque_low, self._torque_high = limits[self._arm].T.copy()
         self._finger_bias = limits[self._fingers].mean(axis=1)
         self._finger_weight = np.diff(limits[self._fingers], axis=1)[:, 0] / 2
-        self._jacp, self._jacr = np.zeros((2, 3, self._model.nv))
+        self._jacobian = np.zeros((6, self._model.nv))
+        self._block = np.ix_(self._dofs, self._dofs)
         self._mass = np.zeros((self._model.nv, self._model.nv))
 
     def advance(self, action: Action) -> None:
@@ -64,19 +65,18 @@ class ControlLoop:
         if not (controller.new_update or force):
             return
         model, data = self._model, self._data
-        self._engine.mj_jacSite(model, data, self._jacp, self._jacr, self._site)
+        jacp, jacr = self._jacobian[:3], self._jacobian[3:]
+        self._engine.mj_jacSite(model, data, jacp, jacr, self._site)
+        self._engine.mj_fullM(model, data, self._mass)
         controller.ee_pos = np.array(data.site_xpos[self._site])
         controller.ee_ori_mat = data.site_xmat[self._site].reshape(3, 3).copy()
-        controller.ee_pos_vel = self._jacp @ data.qvel
-        controller.ee_ori_vel = self._jacr @ data.qvel
+        controller.ee_pos_vel = jacp @ data.qvel
+        controller.ee_ori_vel = jacr @ data.qvel
         controller.joint_pos = data.qpos[self._joints]
         controller.joint_vel = data.qvel[self._dofs]
-        controller.J_pos = self._jacp[:, self._dofs]
-        controller.J_ori = self._jacr[:, self._dofs]
-        controller.J_full = np.vstack([controller.J_pos, controller.J_ori])
-        controller.mass_matrix = self._arm_mass()
+        controller.J_full = self._jacobian[:, self._dofs]
+        # Copies: the compiled formulas of the controller want contiguous arrays.
+        controller.J_pos = controller.J_full[:3].copy()
+        controller.J_ori = controller.J_full[3:].copy()
+        controller.mass_matrix = self._mass[self._block]
         controller.new_update = False
-
-    def _arm_mass(self) -> Array:
-        self._engine.mj_fullM(self._model, self._data, self._mass)
-        return np.asarray(self._mass[np.ix_(self._dofs, self._dofs)])
