@@ -15,6 +15,8 @@ import os
 import queue
 import secrets
 import threading
+import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -229,9 +231,9 @@ def read_episode(folder: Path) -> LoggedEpisode:
         ticks = read_ticks(folder / TICKS, header.spec.arms)
         poses = None
         if (folder / POSES).exists():
-            with np.load(folder / POSES, allow_pickle=False) as file:
-                poses = np.asarray(file["poses"], dtype=np.float64)
-    except (OSError, ValueError, KeyError) as error:
+            with (folder / POSES).open("rb") as file, np.load(file, allow_pickle=False) as saved:
+                poses = np.asarray(saved["poses"], dtype=np.float64)
+    except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile, zlib.error) as error:
         raise ConfigError(f"the log {folder} cannot be read: {error}") from error
     return LoggedEpisode(header, ticks, poses)
 

@@ -37,6 +37,7 @@ from zetta.runtime.wire import (
     request_frames,
     to_wire,
 )
+from zetta.sims.worker import FOLDER_PREFIX
 
 LOG_TAIL_LINES = 3
 LONGEST_PATH = 100
@@ -177,7 +178,7 @@ class _Worker:
         self._name, self._settings = name, settings
         self._calls = 0
         self._socket: zmq.Socket[bytes] | None = None
-        self._folder = Path(tempfile.mkdtemp(prefix="zetta-worker-"))
+        self._folder = Path(tempfile.mkdtemp(prefix=FOLDER_PREFIX))
         path = self._folder / "env"
         local = zmq.has("ipc") and len(os.fsencode(path)) < LONGEST_PATH
         endpoint = f"ipc://{path}" if local else "tcp://127.0.0.1:*"

@@ -14,12 +14,14 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import signal
 import sys
 import threading
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TextIO, cast
 
 import numpy as np
@@ -42,6 +44,8 @@ from zetta.runtime.wire import (
 
 LOCAL = ("ipc://", "tcp://127.0.0.1:", "tcp://localhost:", "tcp://[::1]:")
 POLL_MS = 1000
+FOLDER_PREFIX = "zetta-worker-"
+"""Of the folder that an owner makes for the socket and the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +179,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     asked = parser.parse_args(arguments)
     announce = _private_stdout()
     if asked.owned:
-        threading.Thread(target=_end_with_owner, daemon=True).start()
+        threading.Thread(target=_end_with_owner, args=(asked.bind,), daemon=True).start()
     try:
         socket = bind(asked.bind)
     except ConfigError as error:
@@ -199,10 +203,13 @@ def _private_stdout() -> TextIO:
     return ours
 
 
-def _end_with_owner() -> None:
+def _end_with_owner(endpoint: str) -> None:
     # In a thread, because a simulator that hangs must not outlive its owner either.
     while os.read(0, 4096):
         pass
+    folder = Path(endpoint.removeprefix("ipc://")).parent
+    if folder.name.startswith(FOLDER_PREFIX):  # its owner can no longer clear it
+        shutil.rmtree(folder, ignore_errors=True)
     if os.getpgrp() == os.getpid():
         os.killpg(os.getpgrp(), signal.SIGKILL)
     os._exit(1)

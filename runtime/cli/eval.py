@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,13 +24,14 @@ from zetta.runtime.cli.evaluation_request import (
 from zetta.runtime.cli.worker_environment import stagger_s, worker_environment
 from zetta.runtime.errors import ConfigError
 from zetta.runtime.evaluation import run_plan
-from zetta.runtime.evaluation_plan import Evaluation, Plan, make_plan
+from zetta.runtime.evaluation_plan import FOLDER_DIGITS, Evaluation, Plan, make_plan
 from zetta.runtime.evaluation_reports import RESULTS_FILE, TABLES_FILE, write_reports
 from zetta.runtime.evaluation_results import Row, open_results
 from zetta.runtime.evaluation_tables import tabulate
 from zetta.runtime.rollouts.pool import Pool, PoolSettings
 from zetta.runtime.rollouts.shards import ShardFolder
 
+LOGS = "logs"
 FEW_EPISODES = 50
 """Below this the intervals are wider than most effects."""
 
@@ -81,9 +83,10 @@ def command(
         return
     output.note(str(size))
     folder = output.run_folder("eval", out, resume=True)
+    _refuse_foreign_files(folder)
     settings = PoolSettings(
         factory=FACTORY,
-        log_dir=folder / "logs",
+        log_dir=folder / LOGS,
         workers=workers,
         environment=worker_environment(sim),
         silence_s=watchdog,
@@ -92,6 +95,17 @@ def command(
     )
     answer = _evaluate(evaluation, settings, folder, resume)
     _tell(answer, folder, as_json)
+
+
+def _refuse_foreign_files(folder: Path) -> None:
+    known = {output.LOCK_NAME, LOGS, RESULTS_FILE, TABLES_FILE}
+    for path in sorted(folder.iterdir()):
+        plan = path.is_dir() and re.fullmatch(f"[0-9a-f]{{{FOLDER_DIGITS}}}", path.name)
+        if path.name not in known and not plan:
+            raise ConfigError(
+                f"{folder} already holds {path.name!r}, which is of no evaluation; choose a new "
+                "folder with --out"
+            )
 
 
 def _evaluate(

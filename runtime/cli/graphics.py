@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from zetta.runtime.errors import InfraError
+
 DRAWN_WITH_OPENGL = frozenset({"libero"})
 
 
@@ -13,15 +15,20 @@ def choose_graphics(sim: str) -> str:
     A backend that the user has set is kept.
 
     Raises:
-        InfraError: no backend draws a picture here.
+        InfraError: no backend draws a picture here, or the one that the user set needs a screen.
     """
     if sim not in DRAWN_WITH_OPENGL:
         return "pictures: drawn without OpenGL"
+    from zetta.sims.libero.rendering import GL_BACKENDS, choose_gl
+
     given = os.environ.get("MUJOCO_GL")
+    if given and given not in GL_BACKENDS:
+        raise InfraError(
+            f"MUJOCO_GL is {given!r}, which draws only on a screen; leave it out, or set it to "
+            f"{' or '.join(GL_BACKENDS)}"
+        )
     if given:
         return f"pictures: {given}, as MUJOCO_GL says"
-    from zetta.sims.libero.rendering import choose_gl
-
     choice = choose_gl()
     os.environ["MUJOCO_GL"] = choice.backend
     os.environ["PYOPENGL_PLATFORM"] = choice.backend

@@ -7,12 +7,14 @@ before the verb is known, so `zetta --help` is instant and a broken verb breaks 
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Final
 
 from zetta.runtime.cli import output
@@ -52,6 +54,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = list(sys.argv[1:] if argv is None else argv)
     output.remember_command(args)
     debug = "--debug" in args
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for good
+    if sys.stdout is None:
+        output.note("error: stdout is closed and the answer goes there; give it a place")
+        sys.exit(EXIT_ERROR)
     args = [a for a in args if a != "--debug"]
     try:
         with output.reserved_stdout("--json" in args):

@@ -17,7 +17,7 @@ def parse_numbers(text: str, option: str) -> tuple[int, ...]:
     numbers: list[int] = []
     for part in text.split(","):
         first, dash, last = part.strip().partition("-")
-        if not first.isdigit() or (dash and not last.isdigit()):
+        if not first.isdecimal() or (dash and not last.isdecimal()):
             raise ConfigError(f"{option} takes numbers such as 0-9 or 0,2,5-7, got {text!r}")
         low, high = int(first), int(last or first)
         if low > high:

@@ -65,9 +65,11 @@ def reserved_stdout(wanted: bool) -> Iterator[None]:
         yield
     finally:
         sys.stdout = before
-        _Stdout.reserved.flush()
+        with contextlib.suppress(OSError):  # `emit` has said that nothing can be written
+            _Stdout.reserved.flush()
         if saved is not None:
-            _Stdout.reserved.close()
+            with contextlib.suppress(OSError):
+                _Stdout.reserved.close()
             os.dup2(saved, 1)
             os.close(saved)
         _Stdout.reserved = None
@@ -96,17 +98,17 @@ def emit(answer: Mapping[str, Json]) -> None:
     NaN and infinity have no place in JSON: write None instead.
 
     Raises:
+        InfraError: stdout takes nothing.
         RuntimeError: called a second time under `--json`.
     """
     if _Stdout.reserved is None:
-        print(json.dumps(answer, allow_nan=False), flush=True)
+        _write(json.dumps(answer, allow_nan=False), sys.stdout)
         return
     if _Stdout.emitted:
         raise RuntimeError("a verb prints exactly one JSON object; emit was called twice")
     text = json.dumps(answer, allow_nan=False)
     _Stdout.emitted = True
-    _Stdout.reserved.write(text + "\n")
-    _Stdout.reserved.flush()
+    _write(text, _Stdout.reserved)
 
 
 def emit_failure(kind: str, message: str) -> None:
@@ -121,8 +123,22 @@ def note(text: str) -> None:
 
 
 def answer(text: str) -> None:
-    """Print a result for people on stdout (on stderr under `--json`)."""
-    print(text, flush=True)
+    """Print a result for people on stdout (on stderr under `--json`).
+
+    Raises:
+        InfraError: stdout takes nothing.
+    """
+    _write(text, sys.stdout)
+
+
+def _write(text: str, stream: TextIO) -> None:
+    try:
+        print(text, file=stream, flush=True)
+    except OSError as error:
+        raise InfraError(
+            f"the answer cannot be written to stdout: {error.strerror}; what ran before is kept "
+            "in its folder"
+        ) from error
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -203,18 +219,25 @@ def run_folder(what: str, out: Path | None = None, resume: bool = False) -> Path
     """
     try:
         folder = _fresh_folder(what) if out is None else _given_folder(out)
+        if not resume:
+            _refuse_used(folder)
         _hold(folder)
+        if not resume:  # somebody may have been faster
+            _refuse_used(folder)
     except OSError as error:
         where = out or Path("runs").absolute()
         raise InfraError(
             f"cannot write to {where}: {error.strerror}; choose another folder with --out"
         ) from error
+    return folder
+
+
+def _refuse_used(folder: Path) -> None:
     used = sorted(p.name for p in folder.iterdir() if p.name != LOCK_NAME)
-    if used and not resume:
+    if used:
         raise ConfigError(
             f"{folder} already holds {used[0]!r}; choose a new folder with --out, or empty it"
         )
-    return folder
 
 
 def _fresh_folder(what: str) -> Path:

@@ -43,6 +43,7 @@ DEFAULTS: Final[Mapping[str, Defaults]] = {
         policy="toy/reach",
         building="a moment",
         next=(
+            "zetta run --sim toy --policy-seed 1",
             "zetta run --sim toy --suite toy_swap --init sampled --episodes 10",
             "zetta run --sim toy --policy oracle/expert --sensing oracle --video",
             "zetta run --sim toy --list",
@@ -136,7 +137,7 @@ def _options(wishes: Wishes) -> dict[str, str]:
 def _layout(text: str | None) -> Layout:
     if text == "sampled":
         return Sampled()
-    if text is not None and not text.isdigit():
+    if text is not None and not text.isdecimal():
         raise ConfigError(f"--init is a number or 'sampled', got {text!r}")
     return Init(int(text or 0))
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+from dataclasses import asdict, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
@@ -11,10 +12,11 @@ import typer
 
 from zetta.runtime.cli import output
 from zetta.runtime.cli.graphics import choose_graphics
-from zetta.runtime.cli.train_recipe import recipe, run_stage, stages
+from zetta.runtime.cli.train_recipe import Recipe, recipe, run_stage, stages
 from zetta.runtime.errors import ConfigError
 
 DEFAULT_OUT = Path("work/train")
+RECIPE = "recipe.json"
 
 
 def command(
@@ -43,6 +45,7 @@ def command(
         made = replace(made, tasks=wanted, scanned=scanned)
     made = replace(made, demonstrations=demonstrations, steps=steps, rounds=rounds)
     folder = output.run_folder(f"train-{variant}", out / variant, resume=True)
+    _refuse_other_recipe(made, folder / RECIPE)
     output.note(choose_graphics("libero"))
     kept = recordings or folder / "recordings"
     plan = stages(made, kept, folder)
@@ -59,3 +62,15 @@ def command(
         return
     hint = f"zetta eval --sim libero --policies tiny:{policy}"
     output.answer(f"the policy is in {policy}; try: {hint}")
+
+
+def _refuse_other_recipe(made: Recipe, path: Path) -> None:
+    """Keep the recipe of a folder; another one would be answered with what is there already."""
+    wanted = json.dumps(asdict(made), indent=1) + "\n"
+    if not path.exists():
+        path.write_text(wanted, encoding="utf-8")
+    elif path.read_text(encoding="utf-8") != wanted:
+        raise ConfigError(
+            f"{path.parent} holds a training of another recipe (see {path.name}); choose another "
+            "--out, or the same options to continue"
+        )

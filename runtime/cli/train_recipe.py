@@ -6,7 +6,9 @@ nothing that it has saved.
 
 from __future__ import annotations
 
+import ctypes
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -22,6 +24,9 @@ SUITES: Final = ("libero_object", "libero_spatial", "libero_goal")
 TASKS_PER_SUITE: Final = 10
 SCANNED_SUITE: Final = "libero_object"
 _SHUFFLED_PREFIX: Final = "shuffled-"
+_LIBC: Final = ctypes.CDLL(None)
+_PR_SET_PDEATHSIG: Final = 1
+"""Of `prctl(2)`."""
 _THREAD_LIMITS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -146,7 +151,13 @@ def _start(job: Job, logs: Path) -> subprocess.Popen[bytes]:
             stdout=log,
             stderr=log,
             env={**os.environ, **dict.fromkeys(_THREAD_LIMITS, "1")},
+            preexec_fn=_end_with_parent,
         )
+
+
+def _end_with_parent() -> None:
+    # Else a job would go on writing beside the job of whoever continues after a kill.
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _log(job: Job, logs: Path) -> Path:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import logging
+import zipfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -252,6 +254,9 @@ def _detour(env: LiberoEnv, recorder: Recorder, step: Step, rng: np.random.Gener
 
 # --------------------------------------------------------------------------- files
 
+UNREADABLE = (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile, zlib.error)
+"""What a damaged file of recordings raises."""
+
 
 _ARRAYS = (
     "actions",
@@ -289,7 +294,7 @@ def read(path: Path) -> Iterator[Recording]:
         ConfigError: the file is damaged or of another kind.
     """
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         head = json.loads(arrays["head"].tobytes())
         for i, entry in enumerate(head):
@@ -300,5 +305,5 @@ def read(path: Path) -> Iterator[Recording]:
                 phase=tuple(entry["phase"]),
                 **parts,
             )
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except UNREADABLE as error:
         raise ConfigError(f"{path} holds no recordings: {error}") from error

@@ -124,9 +124,13 @@ class LiberoEnv:
         """Reset to an init state, let `rearrange` move things about, then settle.
 
         For training data only: such a start is no scene of the benchmark.
+
+        Raises:
+            ConfigError: there is no such init state.
         """
         assert isinstance(scene.layout, Init)
         self.task = scene.task
+        self._refuse_unknown_init(scene.layout.k)
         engine.reset(self.control, scene.seed)
         self.control.set_init_state(self._init_states[scene.layout.k])
         rearrange()
@@ -244,14 +248,17 @@ class LiberoEnv:
         return model_digest(self._model)
 
     def _reset_to_init(self, k: int, seed: int) -> None:
+        self._refuse_unknown_init(k)
+        engine.reset(self.control, seed)
+        self.control.set_init_state(self._init_states[k])
+        self._settle()
+
+    def _refuse_unknown_init(self, k: int) -> None:
         count = len(self._init_states)
         if not 0 <= k < count:
             raise ConfigError(
                 f"{self.task.suite}#{self.task.index} has init states 0-{count - 1}, got {k}"
             )
-        engine.reset(self.control, seed)
-        self.control.set_init_state(self._init_states[k])
-        self._settle()
 
     def _reset_to_sample(self, seed: int) -> None:
         for attempt in range(SAMPLING_TRIES):

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from zetta.runtime.core import Array
 from zetta.runtime.errors import ConfigError
-from zetta.sims.libero.demonstrations import FRAME_EVERY
+from zetta.sims.libero.demonstrations import FRAME_EVERY, UNREADABLE
 from zetta.sims.libero.env import LiberoEnv
 from zetta.sims.libero.errands import Errand, errands
 from zetta.sims.libero.expert_carrying import PickPlace
@@ -185,7 +185,7 @@ def read_scans(path: Path) -> Iterator[Scan]:
         ConfigError: the file is damaged or of another kind.
     """
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         for i, entry in enumerate(json.loads(arrays["head"].tobytes())):
             yield Scan(
@@ -195,5 +195,5 @@ def read_scans(path: Path) -> Iterator[Scan]:
                 tuple(entry["instructions"]),
                 **{name: arrays[f"{i}.{name}"] for name in _ARRAYS},
             )
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except UNREADABLE as error:
         raise ConfigError(f"{path} holds no scans: {error}") from error

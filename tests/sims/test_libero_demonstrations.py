@@ -82,3 +82,13 @@ def test_recordings_survive_the_disk(tmp_path: Path) -> None:
 def test_init_states_of_the_evaluation_are_refused(init: int) -> None:
     with pytest.raises(ConfigError, match="kept for evaluation"):
         refuse_evaluation_init(init)
+
+
+def test_damaged_recordings_are_refused_in_one_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "demo.npz"
+    save(path, [recording([3])])
+    whole = path.read_bytes()
+    for damaged in (b"", whole[:200], whole[:-40], whole[:400] + b"x" + whole[401:]):
+        path.write_bytes(damaged)
+        with pytest.raises(ConfigError, match="holds no recordings"):
+            list(read(path))

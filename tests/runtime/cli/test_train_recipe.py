@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -57,3 +63,39 @@ def test_a_job_that_fails_names_its_log(tmp_path: Path) -> None:
     with pytest.raises(WorkerDied, match=r"missing\.log; run the same command again"):
         run_stage([Job("missing", "zetta.no_such_module", ())], tmp_path, 1)
     assert "no_such_module" in (tmp_path / "missing.log").read_text()
+
+
+def test_a_killed_training_takes_its_jobs_along(tmp_path: Path) -> None:
+    (tmp_path / "sleeper.py").write_text("import time\nprint('up', flush=True)\ntime.sleep(300)\n")
+    script = (
+        "from pathlib import Path\n"
+        "from zetta.runtime.cli.train_recipe import Job, run_stage\n"
+        f"run_stage([Job('sleep', 'sleeper', ())], Path({str(tmp_path)!r}), 1)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    training = subprocess.Popen([sys.executable, "-c", script], env=environment)
+    log = tmp_path / "sleep.log"
+    try:
+        _wait(lambda: log.exists() and "up" in log.read_text())
+        assert _sleepers(tmp_path)
+    finally:
+        training.kill()
+        training.wait()
+    _wait(lambda: not _sleepers(tmp_path))
+
+
+def _sleepers(folder: Path) -> list[int]:
+    """Return the processes that write the log of `folder`."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if (process / "fd" / "1").readlink() == folder / "sleep.log":
+                found.append(int(process.name))
+    return found
+
+
+def _wait(until: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not until():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.05)
