@@ -91,6 +91,16 @@ def wait_for_rows(out: Path, wanted: int, timeout_s: float = 60.0) -> int:
     pytest.fail(f"fewer than {wanted} rows within {timeout_s} s")
 
 
+def test_a_folder_with_foreign_files_is_refused(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "thesis.txt").touch()
+    with pytest.raises(SystemExit) as left:
+        cli.main(["eval", "--sim", "toy", "--suites", "toy_pick", "--out", str(tmp_path)])
+    assert left.value.code == 1
+    assert "thesis.txt" in capfd.readouterr().err
+
+
 def test_plan_alone_runs_nothing_and_counts_everything(
     capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

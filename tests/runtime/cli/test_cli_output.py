@@ -91,6 +91,25 @@ def test_a_used_folder_is_refused_unless_resuming(tmp_path: Path) -> None:
         output.run_folder("run", tmp_path)
 
 
+def test_a_refused_folder_is_left_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").touch()
+    with pytest.raises(ConfigError, match=r"already holds 'thesis\.txt'"):
+        output.run_folder("run", tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+@pytest.mark.parametrize("place", ["closed", "full"])
+@pytest.mark.parametrize("arguments", [["sims", "list"], ["sims", "list", "--json"]])
+def test_an_answer_that_finds_no_place_is_an_error(arguments: list[str], place: str) -> None:
+    shell = ">&-" if place == "closed" else ">/dev/full"
+    command = f'"{sys.executable}" -m zetta.runtime.cli.main {" ".join(arguments)} {shell}'
+    ended = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("error: ")
+    assert "stdout" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
 def test_resuming_accepts_a_used_folder(tmp_path: Path) -> None:
     (tmp_path / "result.json").touch()
 

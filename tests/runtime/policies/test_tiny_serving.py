@@ -113,3 +113,12 @@ def test_an_unknown_variant_suggests_a_known_one() -> None:
 def test_a_folder_without_weights_says_how_to_get_them(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="zetta train tiny"):
         load_from(tmp_path)
+
+
+def test_loading_leaves_nothing_in_the_home_folder(tmp_path: Path) -> None:
+    code = "from zetta.runtime import registry; registry.policy('zetta/tiny').close()"
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("XDG_", "ORT_"))}
+    subprocess.run(
+        [sys.executable, "-c", code], env={**environment, "HOME": str(tmp_path)}, check=True
+    )
+    assert list(tmp_path.rglob("*")) == []
