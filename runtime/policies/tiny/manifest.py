@@ -29,12 +29,8 @@ class Execution:
     """Rows used before the policy is asked again."""
     lead: int = 4
     """Rows of the path that a target runs ahead: the arm lags behind what it is told."""
-    close_within_m: float = 0.008
-    """Distance from the place where the chunk closes within which the hand closes at once.
-
-    Waiting for the row that closes, a hand hovers above the object for ever; running ahead by a
-    fixed time, a fast one closes before it is there.
-    """
+    gripper_lead: int = 4
+    """Rows that closing runs ahead; without it the hand hovers above the object for ever."""
     release_lead: int = 2
     """Rows that opening runs ahead."""
     stall_rows: int = 4
@@ -43,9 +39,6 @@ class Execution:
     """Way between two looks below which the hand makes no progress."""
     stall_phases: tuple[str, ...] = ("approach", "descend", "close")
     """Phases in which standing still is a stall."""
-    commit_ticks: int = 8
-    """Ticks for which a new gripper command is kept: the fingers take as long to travel, and a
-    policy in doubt would otherwise change its mind before they have moved."""
     draws: int = 8
     """Draws from which the dispersion is measured."""
     sigma_cells: float = 2.0

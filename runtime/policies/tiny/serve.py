@@ -172,7 +172,7 @@ class TinyPolicy:
         seen |= self._attention(seen["heat_a"], seen["heat_w"])
         said = run(self._act, seen)
         closing = self._gripper.commands(
-            said["close"][0], said["path"][0], arm.ee_pos, int(said["phase"][0].argmax())
+            said["close"][0], arm.ee_pos, int(said["phase"][0].argmax())
         )
         actions = target_rows(
             said["path"][0], said["rot"][0], closing, arm.ee_pos, arm.ee_quat, self._spec.horizon
@@ -247,16 +247,14 @@ class Gripper:
     def __init__(self, execution: Execution, phases: tuple[str, ...]) -> None:
         self._execution, self._phases = execution, phases
         self._closed = False
-        self._kept = execution.commit_ticks
         self._stalled = 0
         self._last: Array | None = None
 
-    def commands(self, chances: Float32, path: Float32, ee_pos: Array, phase: int) -> Array:
+    def commands(self, chances: Float32, ee_pos: Array, phase: int) -> Array:
         """Return -1 (open) or 1 (close) for each row of a chunk.
 
         Args:
             chances: of being commanded closed at each future tick. Shape (H,).
-            path: displacement at each future tick, metres. Shape (H, 3).
             ee_pos: position of the hand now. Shape (3,).
             phase: the phase the policy believes to be in.
         """
@@ -267,16 +265,12 @@ class Gripper:
         waiting = self._phases[phase] in execution.stall_phases and not self._closed
         self._stalled = self._stalled + 1 if still and waiting else 0
         self._last = np.array(ee_pos)
-        lead = execution.release_lead if self._closed else self._stalled * execution.stall_rows
+        lead = execution.gripper_lead + self._stalled * execution.stall_rows
+        if self._closed:
+            lead = execution.release_lead
         rows = np.minimum(np.arange(len(chances)) + lead, len(chances) - 1)
         closing = chances[rows] > 0.5
-        if not self._closed and (chances > 0.5).any():
-            there = path[np.argmax(chances > 0.5)]
-            closing |= np.linalg.norm(path - there, axis=1) < execution.close_within_m
-        closing[: max(0, execution.commit_ticks - self._kept)] = self._closed
-        for command in closing[: execution.replan_steps]:
-            self._kept = self._kept + 1 if command == self._closed else 1
-            self._closed = bool(command)
+        self._closed = bool(closing[execution.replan_steps - 1])
         return np.where(closing, ACTION.gripper_close, ACTION.gripper_open)
 
 

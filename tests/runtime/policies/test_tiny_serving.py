@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -26,17 +25,10 @@ from zetta.runtime.policies.tiny.serve import (
 
 PHASES = ("approach", "lift")
 EXECUTION = Execution(
-    close_within_m=0.025,
-    release_lead=1,
-    stall_rows=3,
-    stall_phases=("approach",),
-    replan_steps=2,
-    commit_ticks=0,
+    gripper_lead=2, release_lead=1, stall_rows=3, stall_phases=("approach",), replan_steps=2
 )
 H = 16
 HERE, THERE = np.zeros(3), np.full(3, 0.1)
-WAY = np.linspace(0.01, 0.16, H)[:, None] * np.array([1.0, 0.0, 0.0])
-"""One centimetre a tick."""
 
 
 def chances(first: int) -> np.ndarray:
@@ -48,26 +40,22 @@ def rows_closed(commands: np.ndarray) -> list[int]:
     return np.flatnonzero(commands > 0).tolist()
 
 
-def test_a_hand_closes_where_the_chunk_closes_not_when() -> None:
-    commands = Gripper(EXECUTION, PHASES).commands(chances(5), WAY, HERE, 0)
-    assert rows_closed(commands)[0] == 3  # two centimetres before row 5
-    commands = Gripper(EXECUTION, PHASES).commands(chances(5), 0 * WAY, HERE, 0)
-    assert rows_closed(commands)[0] == 0  # it is there already
-    commands = Gripper(EXECUTION, PHASES).commands(chances(16), 0 * WAY, HERE, 0)
-    assert rows_closed(commands) == []
+def test_closing_runs_ahead_of_the_prediction() -> None:
+    commands = Gripper(EXECUTION, PHASES).commands(chances(5), HERE, 0)
+    assert rows_closed(commands)[0] == 3
 
 
 def test_opening_runs_ahead_by_its_own_lead() -> None:
     gripper = Gripper(EXECUTION, PHASES)
-    gripper.commands(chances(0), WAY, HERE, 0)
-    commands = gripper.commands(1 - chances(5), WAY, THERE, 1)
+    gripper.commands(chances(0), HERE, 0)
+    commands = gripper.commands(1 - chances(5), THERE, 1)
     assert rows_closed(commands) == [0, 1, 2, 3]
 
 
 def test_a_hand_that_stands_still_looks_farther_ahead() -> None:
     gripper = Gripper(EXECUTION, PHASES)
-    first = [rows_closed(gripper.commands(chances(15), WAY, HERE, 0))[0] for _ in range(4)]
-    assert first == [13, 12, 9, 6]
+    first = [rows_closed(gripper.commands(chances(15), HERE, 0))[0] for _ in range(4)]
+    assert first == [13, 10, 7, 4]
 
 
 @pytest.mark.parametrize(("places", "phase"), [((HERE, THERE, HERE), 0), ((HERE,) * 3, 1)])
@@ -75,16 +63,7 @@ def test_a_hand_that_moves_or_has_reason_to_stand_does_not(
     places: tuple[np.ndarray, ...], phase: int
 ) -> None:
     gripper = Gripper(EXECUTION, PHASES)
-    first = [rows_closed(gripper.commands(chances(15), WAY, p, phase))[0] for p in places]
-    assert first == [13] * 3
-
-
-def test_a_new_command_is_kept_while_the_fingers_travel() -> None:
-    gripper = Gripper(replace(EXECUTION, commit_ticks=8), PHASES)
-    gripper.commands(chances(0), WAY, HERE, 0)
-    for kept in (6, 4, 2, 0):
-        commands = gripper.commands(chances(16), WAY, THERE, 1)
-        assert rows_closed(commands) == list(range(kept))
+    assert [rows_closed(gripper.commands(chances(15), p, phase))[0] for p in places] == [13] * 3
 
 
 def test_targets_run_ahead_of_the_path_and_turn_the_present_hand() -> None:
