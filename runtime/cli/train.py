@@ -60,7 +60,8 @@ def command(
     if as_json:
         output.emit({"policy": str(policy), "variant": variant, "tasks": list(made.tasks)})
         return
-    hint = f"zetta eval --sim libero --policies tiny:{policy}"
+    suites = ",".join(sorted({task.partition(":")[0] for task in made.tasks}))
+    hint = f"zetta eval --sim libero --suites {suites} --policies tiny:{policy}"
     output.answer(f"the policy is in {policy}; try: {hint}")
 
 
