@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import numpy as np
 
-from zetta.runtime.core import Init, Layout, Task
+from zetta.runtime.core import Array, Init, Layout, Task
 from zetta.runtime.errors import ConfigError, suggest
 
 Shape: TypeAlias = Literal["cube", "can", "ball", "plate"]
@@ -259,12 +260,19 @@ def places(toy: ToyTask, layout: Layout, seed: int) -> list[tuple[float, float, 
     slots = list(toy.home_slots)
     if toy.permuted:
         slots = _deranged(slots, rng)
-    shaken = rng.uniform(-JITTER, JITTER, size=(len(slots), 2))
+    centres = np.array([SLOTS[slot] for slot in slots])
+    spots = centres + rng.uniform(-JITTER, JITTER, size=(len(slots), 2))
+    while _touching(spots, toy.things):
+        spots = centres + rng.uniform(-JITTER, JITTER, size=(len(slots), 2))
     yaws = rng.uniform(-0.3, 0.3, size=len(slots))
-    return [
-        (SLOTS[slot][0] + float(dx), SLOTS[slot][1] + float(dy), float(yaw))
-        for slot, (dx, dy), yaw in zip(slots, shaken, yaws, strict=True)
-    ]
+    return [(float(x), float(y), float(yaw)) for (x, y), yaw in zip(spots, yaws, strict=True)]
+
+
+def _touching(spots: Array, things: Sequence[Thing]) -> bool:
+    """Say whether any two things overlap; `spots` has the shape (N, 2)."""
+    radii = np.array([thing.radius for thing in things])
+    gaps = np.linalg.norm(spots[:, None] - spots[None], axis=-1) - radii[:, None] - radii[None]
+    return bool((gaps[np.triu_indices(len(radii), 1)] <= 0).any())
 
 
 def _deranged(slots: list[int], rng: np.random.Generator) -> list[int]:
