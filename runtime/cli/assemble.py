@@ -31,7 +31,6 @@ from zetta.runtime.core import (
 from zetta.runtime.episode_log import EpisodeLog, RunFacts
 from zetta.runtime.errors import ConfigError, InfraError, suggest
 from zetta.runtime.loop import Episode
-from zetta.sims.remote import RemoteEnv
 
 EXPERT: Final = "oracle/expert"
 """The scripted expert of the simulator, which reads simulator truth."""
@@ -153,8 +152,12 @@ class Assembler:
                     "run each task in a process of its own"
                 )
             self._env.close()
-        make = RemoteEnv if apart else lambda _sim, *task: simulator.make(*task)
-        self._env = make(spec.sim, spec.suite, spec.task, spec.render)
+        if apart:
+            from zetta.sims.remote import RemoteEnv  # late: few runs need sockets
+
+            self._env = RemoteEnv(spec.sim, spec.suite, spec.task, spec.render)
+        else:
+            self._env = simulator.make(spec.suite, spec.task, spec.render)
         self._env_key = key
         return self._env
 
