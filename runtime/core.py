@@ -410,6 +410,19 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
+class HeightGrid:
+    """The highest surface seen over each cell of the ground, from depth pictures."""
+
+    origin: Array
+    """World x and y of the outer corner of cell (0, 0), metres. Shape (2,)."""
+    cell: float
+    """Side of a cell, metres."""
+    heights: Array
+    """World z by cell, x first; NaN where nothing was seen. Shape (NX, NY)."""
+    t: float
+
+
+@dataclass(frozen=True, slots=True)
 class Look:
     """A motion's request for fresh estimates; it advances no tick in simulation."""
 
@@ -423,6 +436,8 @@ class Sense:
 
     proprio: Proprio
     estimates: Mapping[str, Estimate] = field(default_factory=dict)
+    heights: HeightGrid | None = None
+    """What stood where at the last look; None before the first one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -521,6 +536,71 @@ class Localizer(Protocol):
 
     def locate(self, observation: Observation, roles: Sequence[str]) -> Mapping[str, Estimate]:
         """Return an estimate for each role that was found."""
+        ...
+
+    def heights(self, observation: Observation) -> HeightGrid | None:
+        """Return what stands where, or None when `observation` holds no depth."""
+        ...
+
+
+class Window(Protocol):
+    """The recent past of every signal, as critics and recovery programs see it.
+
+    Every read may meet NaN: before the episode is that old, and where a signal was missing.
+    """
+
+    @property
+    def control_hz(self) -> float:
+        """Ticks per second."""
+        ...
+
+    def last(self, name: str, ticks: int) -> Array:
+        """Return the latest `ticks` values of a signal, oldest first. Shape (ticks,).
+
+        The array is a view that the next tick overwrites.
+
+        Raises:
+            KeyError: this episode has no such signal.
+        """
+        ...
+
+    def valid_for(self, name: str) -> int:
+        """Return how many of the latest values are finite in a row, up to what is kept."""
+        ...
+
+
+class Monitor(Protocol):
+    """Runs all critics of a bundle at each tick."""
+
+    def begin(self) -> None:
+        """Forget the last episode."""
+        ...
+
+    def judge(self, window: Window, driving: str) -> tuple[Verdict, ...]:
+        """Return what is not `pass`, in bundle order; `driving` is the present source.
+
+        Called once for each tick, after its signals have entered `window`.
+        """
+        ...
+
+
+class Skill(Protocol):
+    """One recovery: when it may start, what it does, and when the policy may have the robot back."""
+
+    name: str
+    max_ticks: int
+    """The recovery is interrupted after so many ticks."""
+
+    def precondition(self, window: Window) -> bool:
+        """Say whether it may start now."""
+        ...
+
+    def recover(self, window: Window) -> Motion:
+        """Return the motion; `window` stays live while it runs."""
+        ...
+
+    def reentry(self, window: Window) -> bool:
+        """Say whether the policy may go on from here."""
         ...
 
 

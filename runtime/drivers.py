@@ -13,6 +13,7 @@ from zetta.runtime.core import (
     Array,
     Env,
     Estimate,
+    HeightGrid,
     Localizer,
     Look,
     Motion,
@@ -145,6 +146,7 @@ class MotionDriver:
         self._env = env
         self._localizer = localizer
         self._estimates: dict[str, Estimate] = {}
+        self._heights: HeightGrid | None = None
         self._started = False
 
     def next_action(self, proprio: Proprio) -> Array | Outcome:
@@ -159,7 +161,7 @@ class MotionDriver:
         for _ in range(MAX_LOOKS + 1):
             try:
                 if self._started:
-                    wish = self._motion.send(Sense(proprio, dict(self._estimates)))
+                    wish = self._motion.send(Sense(proprio, dict(self._estimates), self._heights))
                 else:
                     self._started = True
                     wish = next(self._motion)
@@ -188,3 +190,4 @@ class MotionDriver:
         cameras = look.cameras or tuple(camera.name for camera in self._env.spec.cameras)
         observation: Observation = self._env.observe(cameras, depth=True)
         self._estimates.update(self._localizer.locate(observation, look.roles))
+        self._heights = self._localizer.heights(observation) or self._heights
