@@ -221,6 +221,22 @@ class Truth:
 
 
 @dataclass(frozen=True, slots=True)
+class Landmark:
+    """A named thing, or a named place on one, as simulator truth has it."""
+
+    name: str
+    """Noun phrase as instructions say it; several landmarks may share one."""
+    aliases: tuple[str, ...]
+    """Other phrases for the same thing."""
+    position: Array
+    """Centre of the thing's box, world frame, metres. Shape (3,)."""
+    extent: Array
+    """Full size along its own axes, metres. Shape (3,)."""
+    yaw: float
+    """Rotation of the extent's first axis about world z, radians."""
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """The outcome of one control tick; it renders nothing."""
 
