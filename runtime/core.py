@@ -539,9 +539,17 @@ class SignalSource(Protocol):
         ...
 
     def update(
-        self, index: int, proprio: Proprio, action: Action | None, chunk: ActionChunk | None
+        self,
+        index: int,
+        proprio: Proprio,
+        action: Action | None,
+        chunk: ActionChunk | None,
+        driving: str,
     ) -> Mapping[str, float]:
-        """Return the signals of a tick; `action` is the last command, `chunk` the pending one."""
+        """Return the signals of a tick.
+
+        `action` is the last command, `chunk` the pending one, `driving` the present source.
+        """
         ...
 
 
@@ -601,7 +609,7 @@ class Monitor(Protocol):
 
 
 class Skill(Protocol):
-    """One recovery: when it may start, what it does, and when the policy may have the robot back."""
+    """One recovery: when it may start, what it does, when the policy may go on."""
 
     name: str
     max_ticks: int

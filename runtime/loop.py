@@ -57,7 +57,12 @@ class ChunkSignals:
         """Need nothing."""
 
     def update(
-        self, index: int, proprio: Proprio, action: Action | None, chunk: ActionChunk | None
+        self,
+        index: int,
+        proprio: Proprio,
+        action: Action | None,
+        chunk: ActionChunk | None,
+        driving: str,
     ) -> Mapping[str, float]:
         """Return the pending chunk's `dispersion` in metres, where the policy has that notion."""
         if chunk is None or math.isnan(chunk.dispersion):
@@ -195,7 +200,9 @@ class Episode:
             self._pacer.wait()
         index, proprio = self._sources.total(), self._step.proprio
         chunk = self._policy.chunk if self._policy is not None else None
-        signals = self._signals.update(index, proprio, self._last_action, chunk)
+        signals = self._signals.update(
+            index, proprio, self._last_action, chunk, self.source
+        )
         ruling, verdicts = self._arbiter.rule(index, proprio, signals, self.source)
         self._obey(ruling)
         action = self._next_action(proprio) if self.result is None else None

@@ -15,6 +15,7 @@ from zetta.runtime.core import (
     Array,
     CameraSpec,
     Estimate,
+    HeightGrid,
     HandBack,
     Look,
     Motion,
@@ -202,6 +203,9 @@ class Finder:
             for role in roles
         }
 
+    def heights(self, observation: Observation) -> HeightGrid | None:
+        return HeightGrid(read_only([0.0, 0.0]), 0.01, read_only([[0.25]]), observation.proprio.t)
+
 
 def test_a_look_is_answered_without_a_tick_and_its_estimates_stay() -> None:
     senses: list[Sense] = []
@@ -222,6 +226,8 @@ def test_a_look_is_answered_without_a_tick_and_its_estimates_stay() -> None:
     assert len(notebook.ticks) == 3
     assert senses[0].proprio.t == senses[0].estimates["object"].t == notebook.ticks[2].proprio.t
     assert senses[1].estimates == senses[0].estimates
+    assert senses[0].heights is not None
+    assert senses[1].heights is senses[0].heights
     assert senses[1].proprio.t > senses[0].proprio.t
 
 
