@@ -10,6 +10,7 @@ from zetta.runtime.core import (
     Motion,
     Outcome,
     Proprio,
+    Recovery,
     Ruling,
     Scene,
     Start,
@@ -31,6 +32,10 @@ class PolicyOnly:
 
     def motion_ended(self, source: str, outcome: Outcome) -> None:
         """Need nothing: this arbiter starts no motion."""
+
+    def recoveries(self) -> tuple[Recovery, ...]:
+        """Return nothing: there are no skills."""
+        return ()
 
 
 class MotionOnly:
@@ -66,3 +71,7 @@ class MotionOnly:
     def motion_ended(self, source: str, outcome: Outcome) -> None:
         """Keep the outcome: it is the reason why the episode ends."""
         self._outcome = outcome
+
+    def recoveries(self) -> tuple[Recovery, ...]:
+        """Return nothing: the motion is no recovery."""
+        return ()

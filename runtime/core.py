@@ -530,6 +530,10 @@ class Arbiter(Protocol):
         """Hear how a motion ended by itself; one that a ruling interrupts is not reported."""
         ...
 
+    def recoveries(self) -> tuple[Recovery, ...]:
+        """Return what skills did so far in this episode."""
+        ...
+
 
 class SignalSource(Protocol):
     """Turns what is known at a tick into named numbers."""
@@ -687,6 +691,23 @@ class EpisodeSink(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """One time that a skill had the robot, or in shadow mode would have been given it."""
+
+    skill: str
+    critic: str
+    reason: str
+    """What the critic said."""
+    tick: int
+    """The first tick that was its own."""
+    ticks: int = 0
+    completed: bool = False
+    """It ended by itself and the re-entry condition held."""
+    ending: str = ""
+    """How it ended: its own words, or what interrupted it."""
+
+
 EndReason: TypeAlias = Literal["success", "truncated", "terminated", "abort", "error"]
 
 
@@ -708,3 +729,5 @@ class EpisodeResult:
     inferences: int = 0
     scene_digest: str = ""
     detail: str = ""
+    recoveries: tuple[Recovery, ...] = ()
+    """What skills did, in order."""

@@ -200,9 +200,7 @@ class Episode:
             self._pacer.wait()
         index, proprio = self._sources.total(), self._step.proprio
         chunk = self._policy.chunk if self._policy is not None else None
-        signals = self._signals.update(
-            index, proprio, self._last_action, chunk, self.source
-        )
+        signals = self._signals.update(index, proprio, self._last_action, chunk, self.source)
         ruling, verdicts = self._arbiter.rule(index, proprio, signals, self.source)
         self._obey(ruling)
         action = self._next_action(proprio) if self.result is None else None
@@ -294,6 +292,7 @@ class Episode:
             inferences=self._policy.inferences if self._policy is not None else 0,
             scene_digest=self._digest,
             detail=detail,
+            recoveries=self._arbiter.recoveries(),
         )
         # After an error the environment may not answer; asking it would hide the first error.
         pose = None if reason == "error" else self._pose()

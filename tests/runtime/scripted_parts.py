@@ -19,6 +19,7 @@ from zetta.runtime.core import (
     Outcome,
     PolicySpec,
     Proprio,
+    Recovery,
     Ruling,
     Scene,
     Step,
@@ -97,6 +98,9 @@ class ScriptedArbiter:
 
     def motion_ended(self, source: str, outcome: Outcome) -> None:
         self.ended.append((source, outcome))
+
+    def recoveries(self) -> tuple[Recovery, ...]:
+        return ()
 
 
 class Notebook:
