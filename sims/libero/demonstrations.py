@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 import logging
-import zipfile
-import zlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -18,6 +16,7 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
+from zetta.runtime.archives import UNREADABLE
 from zetta.runtime.core import Array, Motion, Outcome, Proprio, Sense, Step
 from zetta.runtime.errors import ConfigError
 from zetta.sims.libero.env import LiberoEnv
@@ -253,10 +252,6 @@ def _detour(env: LiberoEnv, recorder: Recorder, step: Step, rng: np.random.Gener
 
 
 # --------------------------------------------------------------------------- files
-
-UNREADABLE = (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile, zlib.error)
-"""What a damaged file of recordings raises."""
-
 
 _ARRAYS = (
     "actions",

@@ -51,8 +51,8 @@ def build(bddl: str) -> Any:
             ignore_done=True,  # the budget is ours; the engine's own would end in a bare error
         )
     inner = control.env
-    # The observables are recomputed at each of 25 substeps; nothing here reads them, and they do
-    # not act on physics. The same holds for the reward.
+    # A reset would compute observables and a reward; nothing here reads them, and they do not act
+    # on physics.
     inner._update_observables = lambda force=False: None
     inner._get_observations = lambda force_update=False: {}
     inner.reward = lambda action=None: 0.0

@@ -12,7 +12,6 @@ import copy
 import hashlib
 import os
 import tempfile
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from zetta.runtime.archives import UNREADABLE
 from zetta.sims.libero.scratch import scratch_folder
 
 KEEP_SHARE = 0.10
@@ -106,7 +106,7 @@ def _cached(
     key.update(np.ascontiguousarray(vertices).tobytes())
     key.update(np.ascontiguousarray(faces).tobytes())
     path = folder / f"{key.hexdigest()[:32]}.npz"
-    damaged = contextlib.suppress(OSError, ValueError, KeyError, zipfile.BadZipFile)
+    damaged = contextlib.suppress(*UNREADABLE)
     with damaged, np.load(path, allow_pickle=False) as saved:
         return SmallMesh(saved["vertices"], saved["faces"], saved["kept"])
     small = decimate(vertices, faces, target)

@@ -14,9 +14,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from zetta.runtime.archives import UNREADABLE
 from zetta.runtime.core import Array
 from zetta.runtime.errors import ConfigError
-from zetta.sims.libero.demonstrations import FRAME_EVERY, UNREADABLE
+from zetta.sims.libero.demonstrations import FRAME_EVERY
 from zetta.sims.libero.env import LiberoEnv
 from zetta.sims.libero.errands import Errand, errands
 from zetta.sims.libero.expert_carrying import PickPlace

@@ -9,13 +9,13 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import zipfile
 from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
+from zetta.runtime.archives import UNREADABLE
 from zetta.runtime.core import Task
 from zetta.runtime.errors import SpecMismatch
 
@@ -114,7 +114,7 @@ def _read(snapshot: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
         with np.load(io.BytesIO(snapshot), allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         return json.loads(arrays.pop("head").tobytes()), arrays
-    except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile, AttributeError) as error:
+    except (*UNREADABLE, AttributeError) as error:
         raise SpecMismatch(
             f"got {len(snapshot)} bytes that are no LIBERO snapshot; pass what snapshot() returned"
         ) from error

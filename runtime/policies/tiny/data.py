@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import zipfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -24,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
+from zetta.runtime.archives import UNREADABLE
 from zetta.runtime.core import Image
 from zetta.runtime.errors import ConfigError
 from zetta.runtime.policies.tiny.inputs import AGENT_SHAPE, PROPRIO, TOP, WRIST_SHAPE, Float32
@@ -348,5 +348,5 @@ def _read_samples(path: Path) -> Samples:
             return Samples(**{name: archive[name] for name in FIELDS})
     except KeyError as error:
         raise ConfigError(f"{path} lacks a field: {error}") from error
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+    except UNREADABLE as error:
         raise ConfigError(f"{path} cannot be read: {error}") from error
