@@ -22,6 +22,7 @@ from zetta.runtime.core import (
     CameraSpec,
     EnvSpec,
     Init,
+    Landmark,
     Observation,
     Proprio,
     Scene,
@@ -31,6 +32,7 @@ from zetta.runtime.core import (
 )
 from zetta.runtime.errors import ConfigError, InfraError, SpecMismatch
 from zetta.sims.libero import catalog, engine
+from zetta.sims.libero.landmarks import landmarks
 from zetta.sims.libero.rendering import Renderer, profile
 from zetta.sims.libero.snapshots import dump, load, model_digest
 from zetta.sims.libero.stepping import ControlLoop
@@ -218,6 +220,10 @@ class LiberoEnv:
             model.body_pos[body], model.body_quat[body] = row[:3], row[3:]
         self.control.env.sim.forward()
         self.control.env._post_process()
+
+    def landmarks(self) -> tuple[Landmark, ...]:
+        """Return every named thing, part and place; simulator truth."""
+        return landmarks(self.control)
 
     def close(self) -> None:
         """Release the renderer and the simulation; calling it again does nothing."""
