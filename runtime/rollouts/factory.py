@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from zetta.runtime.core import EndReason, EpisodeResult, RunSpec, Sensing
+from zetta.runtime.core import EndReason, EpisodeResult, Recovery, RunSpec, Sensing
 from zetta.runtime.errors import SpecMismatch
 
 
@@ -69,6 +69,8 @@ class EpisodeRecord:
     predicates: Mapping[str, bool] = field(default_factory=dict)
     """Goal predicates at the last tick: a label for diagnosis, read by no policy or critic."""
     detail: str = ""
+    recoveries: tuple[Recovery, ...] = ()
+    """What skills did, in order."""
 
 
 def record_of(
@@ -91,6 +93,7 @@ def record_of(
         dispersion=dispersion,
         predicates=dict(sorted((predicates or {}).items())),
         detail=result.detail,
+        recoveries=result.recoveries,
     )
 
 

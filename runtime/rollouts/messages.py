@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, get_args
 
-from zetta.runtime.core import EndReason, Init, Layout, RunSpec, Sampled
+from zetta.runtime.core import EndReason, Init, Layout, Recovery, RunSpec, Sampled
+from zetta.runtime.records import from_json, to_json
 from zetta.runtime.rollouts.factory import EpisodeRecord, Identity
 
 
@@ -61,6 +62,7 @@ def record_to_json(record: EpisodeRecord) -> dict[str, Any]:
     plain = _plain(record)
     if record.dispersion is not None and not math.isfinite(record.dispersion):
         plain["dispersion"] = None
+    plain["recoveries"] = to_json(record.recoveries)
     return plain
 
 
@@ -70,10 +72,12 @@ def record_from_json(plain: Mapping[str, Any]) -> EpisodeRecord:
     Raises:
         ValueError: unknown end reason.
         TypeError: a field is missing or unknown.
+        SpecMismatch: a recovery is no record of one.
     """
     if plain.get("reason") not in get_args(EndReason):
         raise ValueError(f"unknown end reason {plain.get('reason')!r}")
-    return EpisodeRecord(**plain)
+    recoveries = tuple(from_json(Recovery, each) for each in plain.get("recoveries", ()))
+    return EpisodeRecord(**{**plain, "recoveries": recoveries})
 
 
 def identity_to_json(identity: Identity) -> dict[str, Any]:
