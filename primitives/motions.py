@@ -1,0 +1,351 @@
+"""Bounded closed-loop motions of one arm, as generators over what is sensed.
+
+Whether a motion arrived, stalled or met something is detected from proprioception at every tick
+and told as it happened. Every motion has a bound in ticks. Other arms hold still meanwhile.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias, TypeVar
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from zetta.primitives.grasps import HandGeometry
+from zetta.primitives.motions_frames import angle_between, downward, limited, matrix_of
+from zetta.runtime.core import Action, ActionSpec, ArmState, Array, Estimate, Look, Outcome, Sense
+from zetta.runtime.errors import SpecMismatch
+from zetta.runtime.tracking import ARM_SIZE, GAIN, converter
+
+_T = TypeVar("_T")
+Steps: TypeAlias = Generator[Action | Look, Sense, _T]
+"""Part of a motion, with a result of its own."""
+
+PATIENCE_S = 0.5
+"""Time without progress after which a motion counts as stalled."""
+WITHIN = 0.006
+"""A point is reached within this distance, metres."""
+TURN_WITHIN = 0.06
+"""An orientation is reached within this angle, radians."""
+SURE = 0.3
+"""An estimate of less confidence counts as not found."""
+
+
+@dataclass(slots=True)
+class Progress:
+    """Notices that an error no longer shrinks."""
+
+    patience: int
+    best: float = math.inf
+    idle: int = 0
+    """Ticks since it last shrank."""
+
+    def stalled(self, error: float) -> bool:
+        """Note the present error; say whether it has not shrunk for longer than the patience."""
+        self.idle = 0 if error < self.best - 5e-4 else self.idle + 1
+        self.best = min(self.best, error)
+        return self.idle > self.patience
+
+
+class Arm:
+    """One arm while a motion drives it: what it senses, and its moves of one tick.
+
+    Attributes:
+        sense: what was sensed last.
+        closing: whether the gripper is commanded to close.
+        hand: geometry of the gripper.
+        reach: the present stretch of the arm, or None where it is not modelled.
+    """
+
+    def __init__(
+        self, action: ActionSpec, index: int, control_hz: float, hand: HandGeometry
+    ) -> None:
+        """Bind to arm `index` of an action convention.
+
+        Raises:
+            SpecMismatch: the convention has no poses in the world frame, or not so many arms.
+        """
+        if action.frame != "world":
+            raise SpecMismatch(
+                f"motions act in the world frame, the actions are in {action.frame!r}; "
+                "choose an environment whose actions are in the world frame"
+            )
+        if not 0 <= ARM_SIZE * (index + 1) <= action.size:
+            raise SpecMismatch(
+                f"got arm {index}, but an action of {action.size} numbers drives "
+                f"{action.size // ARM_SIZE} arms of {ARM_SIZE}"
+            )
+        size = action.size
+        poses = replace(
+            action, kind="target_pose", low=(-math.inf,) * size, high=(math.inf,) * size
+        )
+        self._convert = converter(poses, action)
+        self._action, self._index, self._hz = action, index, control_hz
+        own = slice(ARM_SIZE * index, ARM_SIZE * index + 3)
+        self._step = min(s * h for s, h in zip(action.scale[own], action.high[own], strict=True))
+        self._row: Array | None = None
+        self.hand = hand
+        self.closing = False
+        self.sense: Sense
+
+    # ------------------------------------------------------------------ what is sensed
+
+    def start(self) -> Steps[None]:
+        """Sense the present; the first time, note how the grippers are commanded.
+
+        A gripper's last command cannot be sensed: one that opens or is open is taken to be
+        commanded open, any other to hold what it holds.
+        """
+        self.sense = yield Look(())
+        if self._row is None:
+            arms = self.sense.proprio.arms
+            closing = [self._seems_closed(state) for state in arms]
+            self.closing = closing[self._index]
+            self._row = np.concatenate(
+                [self._pose_row(s, c) for s, c in zip(arms, closing, strict=True)]
+            )  # (7 * arms,)
+
+    def look(self, *roles: str) -> Steps[None]:
+        """Refresh the estimates of `roles` and what stands where."""
+        self.sense = yield Look(roles)
+
+    @property
+    def state(self) -> ArmState:
+        """What the arm's own sensors report."""
+        return self.sense.proprio.arms[self._index]
+
+    @property
+    def position(self) -> Array:
+        """Position of the grip site, world frame. Shape (3,)."""
+        return self.state.ee_pos
+
+    @property
+    def rotation(self) -> Array:
+        """Orientation of the hand. Shape (3, 3)."""
+        return matrix_of(self.state.ee_quat)
+
+    @property
+    def opening(self) -> float:
+        """Distance between the fingers, metres."""
+        return self.state.gripper_opening
+
+    def estimate(self, role: str) -> Estimate | None:
+        """Return where the thing of `role` is believed to be, or None when it is not known."""
+        found = self.sense.estimates.get(role)
+        return found if found is not None and found.confidence >= SURE else None
+
+    def ticks(self, seconds: float) -> int:
+        """Return the number of ticks in `seconds`, at least one."""
+        return max(1, round(seconds * self._hz))
+
+    def progress(self, seconds: float = PATIENCE_S) -> Progress:
+        """Return a watch on an error that should shrink."""
+        return Progress(self.ticks(seconds))
+
+    # ------------------------------------------------------------------ moves
+
+    def toward(self, position: Array, rotation: Array, speed: float = 1.0) -> Steps[None]:
+        """Move one tick toward a pose, at most with the share `speed` of full speed."""
+        step = limited(position - self.position, speed * self._step / GAIN)
+        if self.hand.reach is not None:
+            step = self.hand.reach(self.state).bent(step)
+        assert self._row is not None  # start() came first
+        first = ARM_SIZE * self._index
+        self._row[first : first + 3] = self.position + step
+        self._row[first + 3 : first + 6] = Rotation.from_matrix(rotation).as_rotvec()
+        self._row[first + 6] = self._command(self.closing)
+        self.sense = yield self._convert(self._row, self.sense.proprio)
+
+    def wait(self, position: Array, rotation: Array, ticks: int) -> Steps[None]:
+        """Hold a pose: the commanded one, because holding the present one drifts."""
+        for _ in range(ticks):
+            yield from self.toward(position, rotation)
+
+    def _command(self, closing: bool) -> float:
+        return self._action.gripper_close if closing else self._action.gripper_open
+
+    def _seems_closed(self, state: ArmState) -> bool:
+        if abs(state.gripper_velocity) > 0.01:
+            return state.gripper_velocity < 0.0
+        return state.gripper_opening < 0.9 * self.hand.opening
+
+    def _pose_row(self, state: ArmState, closing: bool) -> Array:
+        turn = Rotation.from_quat(state.ee_quat).as_rotvec()
+        return np.concatenate([state.ee_pos, turn, [self._command(closing)]])
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """How a way to a pose ended."""
+
+    reached: bool
+    short: float
+    """Metres left."""
+    moved: float
+    """Metres from where it began."""
+    turn_left: float
+    """Radians left."""
+    stalled: bool
+    """It no longer got nearer; otherwise the time was up."""
+
+    def outcome(self, what: str = "the point") -> Outcome:
+        """Return it as an outcome that says what happened."""
+        if self.reached:
+            return Outcome(True, f"reached {what}, {cm(self.short)} from it")
+        left = cm(self.short)
+        if self.turn_left > TURN_WITHIN:
+            left += f" and {math.degrees(self.turn_left):.0f} degrees"
+        why = "stalled" if self.stalled else "time was up"
+        return Outcome(False, f"{why} {left} short of {what} after {cm(self.moved)}")
+
+
+def cm(metres: float) -> str:
+    """Return a length as text.
+
+    >>> cm(0.0231)
+    '2.3 cm'
+    """
+    return f"{100.0 * metres:.1f} cm"
+
+
+def go(
+    arm: Arm,
+    goal: Array,
+    rotation: Array,
+    *,
+    within: float = WITHIN,
+    turn_within: float = TURN_WITHIN,
+    speed: float = 1.0,
+    seconds: float = 4.0,
+) -> Steps[Arrival]:
+    """Move until near a pose; stop when no longer getting nearer."""
+    start, progress = arm.position, arm.progress()
+    for left in range(arm.ticks(seconds), -1, -1):
+        short = float(np.linalg.norm(goal - arm.position))
+        turn = angle_between(rotation, arm.rotation)
+        moved = float(np.linalg.norm(arm.position - start))
+        reached = short < within and turn < turn_within
+        stalled = progress.stalled(short + 0.1 * turn)
+        if reached or stalled or left == 0:
+            return Arrival(reached, short, moved, turn, stalled)
+        yield from arm.toward(goal, rotation, speed)
+    raise AssertionError("the last round returns")
+
+
+@dataclass(frozen=True, slots=True)
+class Contact:
+    """How a search for contact ended."""
+
+    touched: bool
+    moved: float
+    """Metres along the direction asked for."""
+
+
+def probe(
+    arm: Arm, displacement: Array, rotation: Array, speed: float = 0.5, seconds: float = 4.0
+) -> Steps[Contact]:
+    """Move along `displacement` until something stops the hand or the way is done.
+
+    Contact is speed against command: the hand is told to move on and keeps less than a third of
+    the speed that it had, or never gets under way.
+    """
+    length = float(np.linalg.norm(displacement))
+    if length < 1e-6:
+        return Contact(False, 0.0)
+    along, start = displacement / length, arm.position
+    steps: deque[float] = deque(maxlen=3)
+    fastest, moved = 0.0, 0.0
+    for tick in range(arm.ticks(seconds)):
+        if moved >= length:
+            return Contact(False, moved)
+        # Aim ahead of the hand on the straight line, also at its end: no slowing down there.
+        goal = start + along * (moved + 0.1)
+        yield from arm.toward(goal, rotation, speed)
+        before, moved = moved, float((arm.position - start) @ along)
+        steps.append(moved - before)
+        pace = sum(steps) / len(steps)
+        fastest = max(fastest, pace)
+        slow = pace < max(0.3 * fastest, 5e-4)
+        if slow and tick >= 6:
+            return Contact(True, max(0.0, moved))
+    return Contact(False, max(0.0, moved))
+
+
+def move_to(arm: Arm, goal: Array, what: str = "the point") -> Steps[Outcome]:
+    """Move the grip site to `goal` with the present orientation."""
+    return (yield from go(arm, goal, arm.rotation, turn_within=0.2)).outcome(what)
+
+
+def move_by(arm: Arm, displacement: Array) -> Steps[Outcome]:
+    """Move by a displacement in the world."""
+    return (yield from move_to(arm, arm.position + displacement, "the end of the move"))
+
+
+def turn_to(arm: Arm, rotation: Array, what: str) -> Steps[Outcome]:
+    """Turn the hand where it is."""
+    arrival = yield from go(arm, arm.position, rotation, within=0.03)
+    if arrival.reached:
+        return Outcome(True, f"{what}, {math.degrees(arrival.turn_left):.0f} degrees off")
+    return arrival.outcome("the orientation")
+
+
+def point_down(arm: Arm) -> Steps[Outcome]:
+    """Turn the hand until it points straight down, by the shortest way."""
+    return (yield from turn_to(arm, downward(arm.rotation), "the hand points down"))
+
+
+def until_contact(arm: Arm, displacement: Array) -> Steps[Outcome]:
+    """Move until something stops the hand; completed when it was stopped."""
+    rotation = arm.rotation
+    contact = yield from probe(arm, displacement, rotation)
+    yield from arm.toward(arm.position, rotation)
+    if contact.touched:
+        return Outcome(True, f"contact after {cm(contact.moved)}")
+    return Outcome(False, f"no contact within {cm(contact.moved)}")
+
+
+def hold(arm: Arm, seconds: float) -> Steps[Outcome]:
+    """Stay where the hand is."""
+    if seconds > 0.0:
+        yield from arm.wait(arm.position, arm.rotation, arm.ticks(seconds))
+    return Outcome(True, f"held for {seconds:g} s")
+
+
+def retreat(arm: Arm, height: float) -> Steps[Outcome]:
+    """Rise straight up, with the present orientation; three quarters of it will do."""
+    goal = arm.position + np.array([0.0, 0.0, height])
+    arrival = yield from go(arm, goal, arm.rotation, within=max(WITHIN, 0.15 * height))
+    if arrival.reached:
+        return Outcome(True, f"rose {cm(arrival.moved)}")
+    return arrival.outcome("the height")
+
+
+def names(roles: Sequence[str]) -> str:
+    """Return roles as text for a reason."""
+    return " and ".join(f"the {role}" for role in roles)
+
+
+def fly(arm: Arm, goal: Array, rotation: Array, way: float) -> Steps[Arrival]:
+    """Move to a point, at least at the height `way` until near it: up, over, down."""
+    start, progress = arm.position, arm.progress()
+    for left in range(arm.ticks(5.0), -1, -1):
+        offset = goal - arm.position
+        short, aside = float(np.linalg.norm(offset)), float(np.linalg.norm(offset[:2]))
+        turn = angle_between(rotation, arm.rotation)
+        reached = short < 0.012 and turn < 0.15
+        rise = max(0.0, way - float(arm.position[2])) if aside > 0.06 else 0.0
+        stalled = progress.stalled(short + 2.0 * rise + 0.1 * turn)
+        if reached or stalled or left == 0:
+            moved = float(np.linalg.norm(arm.position - start))
+            return Arrival(reached, short, moved, turn, stalled)
+        target = goal.copy()
+        if aside > 0.06:
+            target[2] = max(float(goal[2]), way)
+            if arm.position[2] < way - 0.04:
+                target[:2] = arm.position[:2]
+        yield from arm.toward(target, rotation)
+    raise AssertionError("the last round returns")

@@ -1,0 +1,308 @@
+"""The robot as a recovery sees it: one method for each primitive, each returns a motion."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from zetta.primitives import motions, motions_gripper, parts
+from zetta.primitives.catalogue import PRIMITIVES
+from zetta.primitives.grasps import (
+    PANDA,
+    Grasp,
+    HandGeometry,
+    Manner,
+    Surroundings,
+    bottom_of,
+    top_of,
+)
+from zetta.primitives.motions import Arm, Steps, cm
+from zetta.primitives.motions_carrying import (
+    TRIES,
+    Load,
+    Placement,
+    carry,
+    descend,
+    goal_in,
+    goal_on,
+    load_of,
+    plan,
+    set_down,
+    take,
+)
+from zetta.primitives.motions_frames import UP, downward, turned
+from zetta.runtime.core import ActionSpec, Array, Estimate, Motion, Outcome
+from zetta.runtime.errors import ConfigError, suggest
+
+_LOOK_EVERY_S = 0.25
+"""Time between looks while following something."""
+
+
+class Robot:
+    """The primitives of one arm during one recovery.
+
+    It remembers what one primitive finds out for the next: how the gripper is commanded and how
+    the held thing lies in the hand. So make a new one for each recovery.
+    """
+
+    def __init__(
+        self,
+        action: ActionSpec,
+        arm: int = 0,
+        control_hz: float = 20.0,
+        *,
+        hand: HandGeometry = PANDA,
+        placement: Placement = "on",
+    ) -> None:
+        """Bind to an arm.
+
+        Args:
+            action: the environment's action convention.
+            arm: which arm moves; the others hold still.
+            control_hz: ticks per second.
+            hand: geometry of the gripper.
+            placement: whether the instruction puts things on or into the receptacle.
+
+        Raises:
+            SpecMismatch: there is no such arm, or its actions are no poses in the world frame.
+        """
+        self._arm = Arm(action, arm, control_hz, hand)
+        self._placement: Placement = placement
+        self._load: Load | None = None
+        self._aimed: tuple[Estimate, Grasp] | None = None
+        """What the hand last descended to."""
+
+    # ------------------------------------------------------------------ proprioception
+
+    def hold(self, seconds: float) -> Motion:
+        """Stay where the hand is, with the present gripper command."""
+        _check("hold", seconds=seconds)
+        return self._run(lambda arm: motions.hold(arm, seconds))
+
+    def open(self) -> Motion:
+        """Open the gripper and wait until it stands still."""
+        self._load = None
+        return self._run(motions_gripper.release)
+
+    def close(self) -> Motion:
+        """Close the gripper; completed when something is between the fingers."""
+        return self._run(self._close)
+
+    def move_by(self, dx: float, dy: float, dz: float) -> Motion:
+        """Move the hand by a displacement in the world, metres."""
+        _check("move_by", dx=dx, dy=dy, dz=dz)
+        return self._run(lambda arm: motions.move_by(arm, np.array([dx, dy, dz])))
+
+    def turn_by(self, yaw: float) -> Motion:
+        """Turn the hand about the vertical by `yaw` radians."""
+        _check("turn_by", yaw=yaw)
+        return self._run(
+            lambda arm: motions.turn_to(arm, turned(arm.rotation, UP, yaw), "the hand has turned")
+        )
+
+    def retreat(self, height: float = 0.10) -> Motion:
+        """Rise straight up by `height` metres."""
+        _check("retreat", height=height)
+        return self._run(lambda arm: motions.retreat(arm, height))
+
+    def point_down(self) -> Motion:
+        """Turn the hand until it points straight down."""
+        return self._run(motions.point_down)
+
+    def until_contact(self, dx: float, dy: float, dz: float) -> Motion:
+        """Move by a displacement until something stops the hand; completed when it was stopped."""
+        _check("until_contact", dx=dx, dy=dy, dz=dz)
+        return self._run(lambda arm: motions.until_contact(arm, np.array([dx, dy, dz])))
+
+    # ------------------------------------------------------------------ vision
+
+    def look(self, role: str) -> Motion:
+        """Look where a thing is; completed when it was found."""
+        _check("look", role)
+        return self._run(lambda arm: self._with(role, self._seen))
+
+    def above(self, role: str, height: float = 0.08) -> Motion:
+        """Go over a thing, `height` metres above its top."""
+        _check("above", role, height=height)
+        return self._run(lambda arm: self._with(role, lambda thing: self._above(thing, height)))
+
+    def descend(self, role: str) -> Motion:
+        """Come down onto a thing, lined up as for grasping it."""
+        _check("descend", role)
+        return self._run(lambda arm: self._with(role, self._descend))
+
+    def grasp(self, role: str) -> Motion:
+        """Look, go above, descend, close and lift; completed when the thing is held."""
+        _check("grasp", role)
+        return self._run(lambda arm: self._grasp(role))
+
+    def place(self, role: str) -> Motion:
+        """Carry what is held over the receptacle, lower it, release and retreat."""
+        _check("place", role)
+        return self._run(lambda arm: self._place(role))
+
+    def follow(self, role: str, seconds: float) -> Motion:
+        """Stay 8 cm above a thing and follow it as it moves."""
+        _check("follow", role, seconds=seconds)
+        return self._run(lambda arm: self._follow(role, seconds))
+
+    def pull(self, role: str) -> Motion:
+        """Pinch a drawer's handle and pull it open."""
+        _check("pull", role)
+        return self._run(lambda arm: self._with(role, lambda part: parts.pull(arm, part)))
+
+    def press(self, role: str) -> Motion:
+        """Push a drawer or a door shut until it stops."""
+        _check("press", role)
+        return self._run(lambda arm: self._with(role, lambda part: parts.press(arm, role)))
+
+    def turn(self, role: str) -> Motion:
+        """Pinch a knob and twist it on."""
+        _check("turn", role)
+        return self._run(lambda arm: self._with(role, lambda part: parts.turn(arm, part)))
+
+    def push(self, role: str) -> Motion:
+        """Push the object along the ground towards the receptacle."""
+        _check("push", role)
+        return self._run(lambda arm: self._push(role))
+
+    # ------------------------------------------------------------------ how
+
+    def _run(self, steps: Callable[[Arm], Steps[Outcome]]) -> Motion:
+        """Sense the present, then go on; nothing happens before the motion is run."""
+        yield from self._arm.start()
+        return (yield from steps(self._arm))
+
+    def _with(self, role: str, steps: Callable[[Estimate], Steps[Outcome]]) -> Steps[Outcome]:
+        """Look for `role` and go on with what was found."""
+        yield from self._arm.look(role)
+        thing = self._arm.estimate(role)
+        if thing is None:
+            return Outcome(False, f"the {role} was not found")
+        return (yield from steps(thing))
+
+    def _seen(self, thing: Estimate) -> Steps[Outcome]:
+        yield from ()
+        return Outcome(True, f"found the {thing.role}, confidence {thing.confidence:.2f}")
+
+    def _above(self, thing: Estimate, height: float) -> Steps[Outcome]:
+        arm = self._arm
+        around = Surroundings(arm.sense.heights, thing)
+        goal = np.array([*thing.position[:2], top_of(thing) + height])
+        if self._load is not None:
+            goal -= self._load.middle(arm) - arm.position
+            goal[2] += float(self._load.extent[2]) / 2.0
+        way = around.corridor(arm.position, goal, 0.05) + arm.hand.finger_below + 0.03
+        arrival = yield from motions.fly(arm, goal, downward(arm.rotation), way)
+        return arrival.outcome(f"the point above the {thing.role}")
+
+    def _descend(self, thing: Estimate) -> Steps[Outcome]:
+        grasp, around = plan(self._arm, thing, [])
+        if grasp is None:
+            return Outcome(False, f"the {thing.role} offers no grasp from above")
+        self._aimed = (thing, grasp)
+        return (yield from descend(self._arm, grasp, around)).outcome()
+
+    def _close(self, arm: Arm) -> Steps[Outcome]:
+        outcome = yield from motions_gripper.close(arm)
+        if outcome.completed and self._load is None and self._aimed is not None:
+            thing, grasp = self._aimed
+            if float(np.linalg.norm(arm.position - grasp.point)) < 0.03:
+                self._load = load_of(arm, thing, grasp)
+        self._aimed = None
+        return outcome
+
+    def _grasp(self, role: str) -> Steps[Outcome]:
+        arm, failed = self._arm, list[Manner]()
+        self._load = None
+        outcome = Outcome(False, "not tried")
+        for attempt in range(TRIES):
+            if attempt:
+                yield from motions_gripper.release(arm)
+                yield from motions.retreat(arm, 0.08)
+            yield from arm.look(role)
+            thing = arm.estimate(role)
+            if thing is None:
+                return Outcome(False, f"the {role} was not found")
+            outcome, self._load = yield from take(arm, thing, failed)
+            if outcome.completed:
+                return outcome
+        return Outcome(False, f"{outcome.reason} (tried {TRIES} grasps)")
+
+    def _place(self, role: str) -> Steps[Outcome]:
+        arm = self._arm
+        if not (arm.closing and arm.opening > arm.hand.empty):
+            return Outcome(False, "nothing is held")
+        yield from arm.look(role, *(() if self._load is not None else ("object",)))
+        place = arm.estimate(role)
+        if place is None:
+            return Outcome(False, f"the {role} was not found")
+        load = self._load or self._seen_load()
+        around = Surroundings(arm.sense.heights, place)
+        goal = goal_in(place, load, arm) if self._placement == "in" else goal_on(place)
+        outcome = yield from carry(arm, load, goal, around)
+        if not outcome.completed:
+            return outcome
+        outcome = yield from set_down(arm, load, goal)
+        if outcome.completed:
+            self._load = None
+        return outcome
+
+    def _seen_load(self) -> Load:
+        """Return how what is held lies in the hand, as seen; a hand full of it when it is not."""
+        arm = self._arm
+        thing = arm.estimate("object")
+        if thing is not None and float(np.linalg.norm(thing.position - arm.position)) < 0.12:
+            return load_of(arm, thing, None)
+        return Load(np.array([0.0, 0.0, -0.01]), np.full(3, 0.05), arm.rotation)
+
+    def _follow(self, role: str, seconds: float) -> Steps[Outcome]:
+        arm = self._arm
+        due, every = arm.ticks(seconds), arm.ticks(_LOOK_EVERY_S)
+        error = math.inf
+        for tick in range(due):
+            if tick % every == 0:
+                yield from arm.look(role)
+            thing = arm.estimate(role)
+            if thing is None:
+                return Outcome(False, f"the {role} was not found")
+            goal = np.array([*thing.position[:2], top_of(thing) + 0.08])
+            error = _horizontal(goal - arm.position)
+            yield from arm.toward(goal, downward(arm.rotation))
+        return Outcome(error < 0.03, f"{cm(error)} beside the {role} at the end")
+
+    def _push(self, role: str) -> Steps[Outcome]:
+        arm = self._arm
+        yield from arm.look(role, "receptacle")
+        thing, place = arm.estimate(role), arm.estimate("receptacle")
+        if thing is None or place is None:
+            missing = role if thing is None else "receptacle"
+            return Outcome(False, f"the {missing} was not found")
+        return (yield from parts.push(arm, thing, place, bottom_of(thing)))
+
+
+def _horizontal(vector: Array) -> float:
+    return float(np.linalg.norm(vector[:2]))
+
+
+def _check(primitive: str, role: str | None = None, **numbers: float) -> None:
+    """Refuse arguments outside the catalogue, before anything moves.
+
+    Raises:
+        ConfigError: an unknown role, or a number that is out of bounds or not finite.
+    """
+    for parameter in PRIMITIVES[primitive].parameters:
+        if parameter.kind == "role":
+            if role not in parameter.roles:
+                raise ConfigError(
+                    f"{primitive} got the role {role!r}; {suggest(str(role), parameter.roles)}"
+                )
+            continue
+        value = numbers[parameter.name]
+        if not parameter.low <= value <= parameter.high:  # also refuses NaN
+            raise ConfigError(
+                f"{primitive} got {parameter.name} = {value:g} {parameter.unit}; "
+                f"expected {parameter.low:g} to {parameter.high:g}"
+            )
