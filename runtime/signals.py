@@ -18,7 +18,7 @@ from typing import Final
 
 import numpy as np
 
-from zetta.runtime.core import Array, Sensing
+from zetta.runtime.core import SENSING_LEVELS, Array, Sensing
 from zetta.runtime.errors import ConfigError, SpecMismatch, suggest
 
 ROLES: Final = ("object", "receptacle", "part")
@@ -219,6 +219,16 @@ def check_signals(names: Iterable[str], known: Iterable[str] = SIGNALS) -> None:
     for name in names:
         if name not in known:
             raise ConfigError(f"there is no signal {name!r}; {suggest(name, known)}")
+
+
+def names_up_to(level: Sensing, arms: int = 1) -> frozenset[str]:
+    """Return the built-in signals that a robot with so many arms has at or below a level."""
+    allowed = SENSING_LEVELS[: SENSING_LEVELS.index(level) + 1]
+    return frozenset(
+        name
+        for name, spec in SIGNALS.items()
+        if spec.level in allowed and (arms > 1 or not name.startswith(OTHER))
+    )
 
 
 class SignalHistory:
