@@ -263,12 +263,16 @@ class Surroundings:
         along = np.linspace(inner, inner + hand.finger_thick, 3)
         width = hand.finger_half_width
         fingers = _around(grasp, np.concatenate([along, -along]), (-width, 0.0, width))
-        half, across = hand.hand_half_along, hand.hand_half_across
-        palm = _around(grasp, np.linspace(-half, half, 15), np.linspace(-across, across, 5))
         z = float(grasp.point[2])
         in_fingers = self.highest(fingers) - (z - hand.finger_below)
-        in_hand = self.highest(palm) - (z + hand.hand_above)
+        in_hand = self.under_hand(grasp, hand) - (z + hand.hand_above)
         return max(0.0, in_fingers, in_hand)
+
+    def under_hand(self, grasp: Grasp, hand: HandGeometry) -> float:
+        """Return the greatest height under the hand's own footprint at a grasp, metres."""
+        half, across = hand.hand_half_along, hand.hand_half_across
+        palm = _around(grasp, np.linspace(-half, half, 15), np.linspace(-across, across, 5))
+        return self.highest(palm)
 
     def corridor(self, start: Array, end: Array, half_width: float) -> float:
         """Return the greatest height met on the straight way between two points, metres."""

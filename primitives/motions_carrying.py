@@ -14,10 +14,9 @@ from zetta.primitives.grasps import (
     bottom_of,
     choose,
     top_of,
-    width_of,
 )
 from zetta.primitives.motions import Arm, Contact, Steps, cm, go, probe
-from zetta.primitives.motions_frames import DOWN, UP, angle_between, downward
+from zetta.primitives.motions_frames import DOWN, UP, angle_between, downward, yaw_of
 from zetta.primitives.motions_gripper import Grip, grip_outcome, release, squeeze
 from zetta.runtime.core import Array, Estimate, Outcome
 
@@ -188,23 +187,22 @@ class Goal:
 
 
 def goal_on(place: Estimate) -> Goal:
-    """Return the goal on top of a receptacle, over its middle."""
-    return Goal(np.array([*place.position[:2], top_of(place)]), SINK)
+    """Return the goal on top of a receptacle, over its middle; a small one asks for more care."""
+    tolerance = min(FUNNEL_RADIUS, max(0.004, 0.12 * float(place.extent[:2].min())))
+    return Goal(np.array([*place.position[:2], top_of(place)]), SINK, tolerance)
 
 
 def goal_in(place: Estimate, load: Load, arm: Arm) -> Goal:
     """Return the goal inside a receptacle: as deep as the hand may reach between its walls."""
-    inner = min(
-        width_of(place, arm.rotation[:, 1]) - 2.0 * arm.hand.hand_half_along,
-        width_of(place, arm.rotation[:, 0]) - 2.0 * arm.hand.hand_half_across,
-    )
-    bottom = bottom_of(place) + 0.01
-    if inner < 0.0:
-        # The hand's underside stays above the walls.
-        site = top_of(place) + 0.01 - arm.hand.hand_above
-        below = float(arm.position[2]) - load.bottom(arm)
-        bottom = max(bottom, site - below)
-    return Goal(np.array([*place.position[:2], bottom]), 0.0)
+    walls = Surroundings(arm.sense.heights, place, margin=-1.0)
+    above = np.array([*place.position[:2], 0.0])
+    highest = walls.under_hand(Grasp(above, yaw_of(arm.rotation), 0.0), arm.hand)
+    if not np.isfinite(highest):
+        highest = top_of(place)
+    # The underside of the hand stays over whatever is below it, walls or what lies inside.
+    site = highest + 0.01 - arm.hand.hand_above
+    below = float(arm.position[2]) - load.bottom(arm)
+    return Goal(np.array([*above[:2], max(bottom_of(place) + 0.01, site - below)]), 0.0)
 
 
 def carry(arm: Arm, load: Load, goal: Goal, around: Surroundings) -> Steps[Outcome]:

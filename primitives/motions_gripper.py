@@ -13,10 +13,10 @@ _FORCE_S = 0.15
 """Time after the fingers stand still in which the grip gets its force."""
 _DELAY_S = 0.35
 """Time in which fingers that can move begin to."""
-_LOST = 0.4
-"""Share of its grip opening by which the fingers close when a thing has left them."""
-_LOST_LEAST = 0.0015
-"""The same at least, metres: a thin rim gives a little under its own weight."""
+_LOST = 0.5
+"""Share of its grip opening under which the fingers get only when a thing has left them."""
+_THIN = 0.02
+"""A grip of less than this is lost only with empty fingers: a rim of 9 mm settles to 5, metres."""
 _LOST_TICKS = 3
 
 
@@ -101,8 +101,8 @@ class Grip:
 
         The fall must be clear and last: one reading at a threshold says nothing.
         """
-        opening = self._arm.opening
-        fall = max(_LOST_LEAST, _LOST * self._held)
-        low = opening < self._arm.hand.empty or opening < self._held - fall
-        self._low = self._low + 1 if low else 0
+        least = self._arm.hand.empty
+        if self._held > _THIN:
+            least = max(least, _LOST * self._held)
+        self._low = self._low + 1 if self._arm.opening < least else 0
         return self._low >= _LOST_TICKS

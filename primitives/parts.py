@@ -1,33 +1,236 @@
-"""Drawers, doors, knobs and things that are pushed: motions on parts, from estimates alone.
+"""Drawers, knobs and things that are pushed: motions on parts, from estimates alone.
 
-Of a part, the first axis of its estimate points outward: the way in which a drawer opens.
+The first axis of a handle's estimate points outward, the way in which its drawer opens; that of a
+knob lies across its ridge.
 """
 
 from __future__ import annotations
 
-from zetta.primitives.motions import Arm, Steps
-from zetta.runtime.core import Estimate, Outcome
+import math
+
+import numpy as np
+
+from zetta.primitives.grasps import Surroundings, bottom_of, top_of
+from zetta.primitives.motions import Arm, Arrival, Steps, cm, fly, go
+from zetta.primitives.motions_carrying import FUNNEL_RADIUS, funnel
+from zetta.primitives.motions_frames import (
+    DOWN,
+    UP,
+    angle_between,
+    downward,
+    facing,
+    nearer_sign,
+    turned,
+)
+from zetta.primitives.motions_gripper import Grip, grip_outcome, release, squeeze
+from zetta.runtime.core import Array, Estimate, Outcome
+
+PULL_TILT = math.radians(70.0)
+"""Tilt of the hand from straight down when it pinches a handle: it passes under what is above."""
+PUSH_TILT = math.radians(45.0)
+LONGEST_SLIDE = 0.25
+"""A drawer is pulled or pushed no further than this, metres."""
+SHORTEST_SLIDE = 0.03
+"""A drawer that moves less than this was not opened."""
+TWIST = 1.1
+"""Angle by which a knob is twisted, radians."""
+_AHEAD = 0.03
+"""How far the goal runs ahead of a hand that pulls or pushes: what bounds its force, metres."""
+_LEAD = 0.3
+"""The same for a hand that twists, radians."""
+_SLOW = 6e-4
+"""A hand that gets on by less than this in a tick is stopped, metres."""
+_FLAT = 0.035
+"""What is lower and hollow is dragged from inside its rim, anything else pushed from behind."""
+_INSIDE = 0.02
+"""How far ahead of the middle of a plate the fingers go in to drag it, metres."""
+_OVER_GROUND = 0.014
+"""Height of the grip site over the ground while dragging, metres."""
+
+
+def outward(part: Estimate) -> Array:
+    """Return the horizontal direction of the first axis of a part. Shape (3,)."""
+    return np.array([math.cos(part.yaw), math.sin(part.yaw), 0.0])
 
 
 def pull(arm: Arm, part: Estimate) -> Steps[Outcome]:
-    """Pinch a handle and pull."""
-    yield from ()
-    return Outcome(False, "not yet")
+    """Pinch a handle, one finger above and one below it, and pull until it stops."""
+    out = outward(part)
+    axis = -out * math.sin(PULL_TILT) + DOWN * math.cos(PULL_TILT)
+    across = out * math.cos(PULL_TILT) - UP * math.sin(PULL_TILT)
+    rotation = facing(nearer_sign(across, arm.rotation), axis)
+    point = part.position + 0.004 * axis
+    arm.closing = False
+    arrival = yield from line_up(arm, point, rotation, good_enough=0.015)
+    if not arrival.reached:
+        yield from go(arm, arm.position - 0.08 * axis, rotation, within=0.03, turn_within=0.5)
+        return arrival.outcome("the handle")
+    grip = yield from squeeze(arm, point, rotation)
+    outcome = grip_outcome(grip)
+    if grip.holding:
+        outcome = yield from _draw(arm, out, rotation)
+    yield from release(arm, wide=0.05)
+    away = arm.position - 0.10 * axis + 0.03 * UP
+    yield from go(arm, away, rotation, within=0.03, turn_within=0.5)
+    return outcome
 
 
-def press(arm: Arm, role: str) -> Steps[Outcome]:
-    """Push shut."""
-    yield from ()
-    return Outcome(False, "not yet")
+def _draw(arm: Arm, out: Array, rotation: Array) -> Steps[Outcome]:
+    watch = Grip(arm)
+    moved, slipped = yield from _slide(arm, out, rotation, LONGEST_SLIDE, watch)
+    if slipped:
+        return Outcome(False, f"the handle slipped out of the fingers after {cm(moved)}")
+    if moved < SHORTEST_SLIDE:
+        return Outcome(False, f"it did not open: the handle moved {cm(moved)}")
+    return Outcome(True, f"pulled it {cm(moved)} until it stopped")
+
+
+def _slide(
+    arm: Arm, along: Array, rotation: Array, most: float, watch: Grip | None = None
+) -> Steps[tuple[float, bool]]:
+    """Move along a line until stopped; return how far, and whether the grip was lost."""
+    start, moved, slow = arm.position, 0.0, 0
+    for tick in range(arm.ticks(4.0)):
+        yield from arm.toward(start + along * (moved + _AHEAD), rotation)
+        before, moved = moved, float((arm.position - start) @ along)
+        slow = slow + 1 if moved - before < _SLOW else 0
+        if watch is not None and watch.lost():
+            return moved, True
+        if moved >= most or (tick >= 8 and slow >= 4):
+            break
+    return moved, False
+
+
+def press(arm: Arm, part: Estimate) -> Steps[Outcome]:
+    """Push a handle against its outward direction, with closed fingers, until it stops."""
+    out = outward(part)
+    axis = -out * math.sin(PUSH_TILT) + DOWN * math.cos(PUSH_TILT)
+    # The long side of the hand lies along the front, or it meets the handles above.
+    rotation = facing(nearer_sign(np.cross(UP, out), arm.rotation), axis)
+    arm.closing = True
+    before = part.position + 0.10 * out + 0.12 * UP
+    if top_of(part) + 0.05 > arm.position[2]:
+        yield from go(arm, arm.position + 0.08 * UP, arm.rotation, within=0.03)
+    yield from go(arm, before, rotation, within=0.03, turn_within=0.3)
+    front = part.position + 0.05 * out
+    arrival = yield from go(arm, front, rotation, within=0.02, turn_within=0.3)
+    if arrival.short > 0.04:
+        return arrival.outcome("the front of the handle")
+    moved, _ = yield from _slide(arm, -out, rotation, LONGEST_SLIDE)
+    yield from go(arm, arm.position + 0.06 * out + 0.02 * UP, rotation, within=0.02, turn_within=1)
+    if moved >= LONGEST_SLIDE:
+        return Outcome(False, f"pushed {cm(moved)} and nothing stopped the hand")
+    return Outcome(True, f"pushed {cm(moved)} until it stopped")
 
 
 def turn(arm: Arm, part: Estimate) -> Steps[Outcome]:
-    """Twist on."""
-    yield from ()
-    return Outcome(False, "not yet")
+    """Pinch the ridge of a knob and twist it, counter-clockwise seen from above."""
+    rotation = facing(nearer_sign(outward(part), arm.rotation), DOWN)
+    point = np.array([*part.position[:2], top_of(part) - 0.008])
+    arm.closing = False
+    arrival = yield from line_up(arm, point, rotation, standoff=0.10, good_enough=0.06)
+    if not arrival.reached:
+        return arrival.outcome("the knob")
+    spot = arm.position if arrival.short > 0.02 else point
+    grip = yield from squeeze(arm, spot, rotation)
+    outcome = grip_outcome(grip)
+    if grip.holding:
+        angle = yield from _twist(arm, spot, rotation)
+        said = f"twisted it by {math.degrees(angle):.0f} degrees"
+        outcome = Outcome(angle > 0.5 * TWIST, said)
+    yield from release(arm, wide=0.05)
+    rise = arm.position + 0.10 * UP
+    yield from go(arm, rise, arm.rotation, within=0.03, turn_within=0.5)
+    return outcome
 
 
-def push(arm: Arm, thing: Estimate, place: Estimate, ground: float) -> Steps[Outcome]:
-    """Push along the ground."""
-    yield from ()
-    return Outcome(False, "not yet")
+def _twist(arm: Arm, spot: Array, rotation: Array) -> Steps[float]:
+    """Turn about the vertical until the angle is reached or the hand turns no further."""
+    progress, start = arm.progress(), arm.rotation
+    angle = 0.0
+    for _ in range(arm.ticks(3.0)):
+        if angle >= TWIST or progress.stalled(-angle):
+            break
+        yield from arm.toward(spot, turned(rotation, UP, angle + _LEAD))
+        relative = arm.rotation @ start.T
+        angle = math.atan2(float(relative[1, 0]), float(relative[0, 0]))
+    return angle
+
+
+def push(arm: Arm, thing: Estimate, place: Estimate) -> Steps[Outcome]:
+    """Move a thing along the ground to a place: dragged from inside its rim, or from behind."""
+    way = (place.position - thing.position)[:2]
+    length = float(np.linalg.norm(way))
+    if length < FUNNEL_RADIUS:
+        return Outcome(True, "it is there already")
+    along = np.array([*(way / length), 0.0])
+    hollow = float(thing.extent[2]) < _FLAT and float(thing.extent[:2].min()) > arm.hand.widest
+    radius = float(thing.extent[:2].max()) / 2.0
+    ground = bottom_of(thing)
+    around = Surroundings(arm.sense.heights, thing, margin=0.02)
+    ahead = thing.position + along * radius
+    if around.corridor(ahead, thing.position + along * length, radius) > ground + 0.02:
+        return Outcome(False, "something stands in the way; carry it instead")
+    start = thing.position + along * (_INSIDE if hollow else -(radius + 0.02))
+    start[2] = ground + (_OVER_GROUND if hollow else max(_OVER_GROUND, thing.extent[2] / 2.0))
+    rotation = downward(arm.rotation)
+    arm.closing = True
+    over = around.corridor(arm.position, start, 0.05) + arm.hand.finger_below + 0.03
+    arrival = yield from fly(arm, start + 0.06 * UP, rotation, max(over, float(start[2]) + 0.06))
+    if arrival.short > 0.03:
+        return arrival.outcome("the start of the push")
+    yield from go(arm, start, rotation, within=0.008, turn_within=0.3)
+    left = yield from _shove(arm, thing.role, place, along, rotation)
+    yield from go(arm, arm.position + 0.08 * UP, rotation, within=0.02, turn_within=0.5)
+    return Outcome(left < 0.02, f"pushed it until {cm(left)} from the receptacle")
+
+
+def _shove(arm: Arm, role: str, place: Estimate, along: Array, rotation: Array) -> Steps[float]:
+    """Push along a line, looking where the thing is; return the metres left."""
+    origin, every, left = arm.position, arm.ticks(0.2), math.inf
+    best, idle = math.inf, 0
+    for tick in range(arm.ticks(5.0)):
+        if tick % every == 0:
+            yield from arm.look(role)
+            thing = arm.estimate(role)
+            if thing is None:
+                break
+            left = float((place.position - thing.position) @ along)
+            idle = 0 if left < best - 0.002 else idle + 1
+            best = min(best, left)
+            if left < FUNNEL_RADIUS or idle > 4:
+                break
+        moved = float((arm.position - origin) @ along)
+        yield from arm.toward(origin + along * (moved + min(_AHEAD, left + 0.01)), rotation)
+    return max(0.0, left)
+
+
+def line_up(
+    arm: Arm,
+    point: Array,
+    rotation: Array,
+    *,
+    standoff: float = 0.12,
+    within: float = 0.008,
+    good_enough: float = 0.03,
+) -> Steps[Arrival]:
+    """Come to a point along the hand's own axis, lined up before getting near.
+
+    Where the arm gets no nearer, `good_enough` metres before the point count as reached.
+    """
+    axis, start, progress = rotation[:, 2], arm.position, arm.progress()
+    for left in range(arm.ticks(6.0), -1, -1):
+        offset = point - arm.position
+        before = float(offset @ axis)
+        beside = float(np.linalg.norm(offset - before * axis))
+        angle = angle_between(rotation, arm.rotation)
+        lined_up = beside < FUNNEL_RADIUS and angle < 0.2
+        stalled = progress.stalled(abs(before) + beside + 0.1 * angle)
+        reached = lined_up and (before < within or (stalled and before < good_enough))
+        if reached or stalled or left == 0:
+            moved = float(np.linalg.norm(arm.position - start))
+            short = float(np.linalg.norm(offset))
+            return Arrival(reached, short, moved, angle, stalled)
+        gap = max(funnel(beside, FUNNEL_RADIUS, standoff), funnel(0.1 * angle, 0.015, standoff))
+        yield from arm.toward(point - axis * gap, rotation)
+    raise AssertionError("the last round returns")

@@ -15,7 +15,6 @@ from zetta.primitives.grasps import (
     HandGeometry,
     Manner,
     Surroundings,
-    bottom_of,
     top_of,
 )
 from zetta.primitives.motions import Arm, Steps, cm
@@ -156,7 +155,7 @@ class Robot:
     def press(self, role: str) -> Motion:
         """Push a drawer or a door shut until it stops."""
         _check("press", role)
-        return self._run(lambda arm: self._with(role, lambda part: parts.press(arm, role)))
+        return self._run(lambda arm: self._with(role, lambda part: parts.press(arm, part)))
 
     def turn(self, role: str) -> Motion:
         """Pinch a knob and twist it on."""
@@ -280,7 +279,7 @@ class Robot:
         if thing is None or place is None:
             missing = role if thing is None else "receptacle"
             return Outcome(False, f"the {missing} was not found")
-        return (yield from parts.push(arm, thing, place, bottom_of(thing)))
+        return (yield from parts.push(arm, thing, place))
 
 
 def _horizontal(vector: Array) -> float:
