@@ -1,0 +1,28 @@
+"""Something is held, and it does not get to the receptacle."""
+
+WINDOW_S = 4.5
+SKILL = "reseat"
+REFRACTORY_S = 2.0
+
+
+def check(w, p):
+    if not held(w.holding > 0.5, 1.5):
+        return ok()
+    if now(w.receptacle_confidence) < p.sure:
+        return ok()
+    if now(w.receptacle_offset) > p.far:
+        if delta(w.receptacle_offset, 1.5) > p.astray:
+            return recover("the hand carries away from the receptacle")
+        down = delta(w.ee_z, 1.0) < 0.0 - p.descent
+        if down and delta(w.receptacle_offset, 1.0) > 0.0 - p.nearing:
+            return recover("the hand goes down far from the receptacle")
+    if not held(w.holding > 0.5, p.stall):
+        return ok()
+    across = max(spread(w.ee_x, p.stall), spread(w.ee_y, p.stall))
+    if max(across, spread(w.ee_z, p.stall)) < p.still:
+        return recover("the hand stands still with the object")
+    if not held(w.holding > 0.5, p.patience):
+        return ok()
+    if now(w.receptacle_offset) > p.far and delta(w.receptacle_offset, p.patience) > 0.0 - p.nearing:
+        return recover("the hand carries without coming nearer to the receptacle")
+    return ok()
