@@ -225,6 +225,10 @@ class LiberoEnv:
         """Return every named thing, part and place; simulator truth."""
         return landmarks(self.control)
 
+    def renderer(self) -> Renderer:
+        """Return what draws the pictures, for labels."""
+        return self._drawing()
+
     def close(self) -> None:
         """Release the renderer and the simulation; calling it again does nothing."""
         if self._renderer is not None:

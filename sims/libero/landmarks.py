@@ -13,6 +13,7 @@ first axis across what the fingers close on: for a drawer's bar it points out of
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -45,7 +46,7 @@ NAMES: Final[dict[str, tuple[str, ...]]] = {
 """The phrase of an instruction, then its aliases, by BDDL category."""
 _ADJECTIVES: Final = ("bigger", "red", "blue", "green", "yellow", "white", "brown")
 """Of renamed objects in LIBERO-PRO, whose instructions keep the old name."""
-STOVE_FRONT_M: Final = 0.204
+STOVE_FRONT_M: Final = 0.21
 """From the burner to the middle of the table region "front of the stove" (libero_goal)."""
 _RIDGE_SHARE: Final = 0.3
 """A knob's geoms above this share of its height belong to the ridge that is pinched."""
@@ -100,21 +101,41 @@ class NamedWorld(World):
         return np.concatenate([self.geom_points(g) for body in still for g in self.geoms(body)])
 
 
+@dataclass(frozen=True, slots=True)
+class Named:
+    """One thing of the scene with its parts and places."""
+
+    thing: str
+    """The simulator's own name, which is unique."""
+    landmark: Landmark
+    parts: tuple[Landmark, ...]
+
+
 def landmarks(sim_env: Any) -> tuple[Landmark, ...]:
     """Return every named thing, part and place of the present scene.
 
     Args:
         sim_env: LIBERO's `ControlEnv`, as `LiberoEnv.control` holds it.
     """
-    world = NamedWorld(sim_env)
-    found: list[Landmark] = []
+    return tuple(x for named in survey(NamedWorld(sim_env)) for x in (named.landmark, *named.parts))
+
+
+def survey(world: NamedWorld, as_shipped: bool = True) -> tuple[Named, ...]:
+    """Return every thing of the present scene with its parts and places.
+
+    Args:
+        world: the scene.
+        as_shipped: whether the table's own regions count; they stay where they are when a
+            fixture has been moved.
+    """
+    found: list[Named] = []
     for thing in world.movables:
-        center, extent, yaw = narrow_box(world.points(thing))
-        found.append(_landmark(phrases(world.category(thing)), center, extent, yaw))
-        found += _places(world, thing)
+        box = narrow_box(world.points(thing))
+        landmark = _landmark(phrases(world.category(thing)), *box)
+        found.append(Named(thing, landmark, tuple(_places(world, thing))))
     for thing in world.fixtures:
-        found.append(_fixture(world, thing))
-        found += _parts(world, thing) + _places(world, thing)
+        parts = _parts(world, thing, as_shipped) + _places(world, thing)
+        found.append(Named(thing, _fixture(world, thing), tuple(parts)))
     return tuple(found)
 
 
@@ -166,13 +187,13 @@ def _heading(rotation: Array) -> float:
 # --------------------------------------------------------------------------- parts
 
 
-def _parts(world: NamedWorld, thing: str) -> list[Landmark]:
+def _parts(world: NamedWorld, thing: str, as_shipped: bool) -> list[Landmark]:
     kind = phrases(world.category(thing))[0]
     joints = world.region_joints(thing)
     if kind == "cabinet":
         return [_drawer_handle(world, drawer, j) for j in joints for drawer in _drawer_of(j)]
     if kind == "stove":
-        return [_knob(world, joint) for joint in joints] + [_stove_front(world, thing)]
+        return [_knob(world, joint) for joint in joints] + [_stove_front(world, thing, as_shipped)]
     if kind == "microwave":
         return [_door_handle(world, joint) for joint in joints]
     return []
@@ -209,10 +230,10 @@ def _knob(world: NamedWorld, joint: str) -> Landmark:
     )
 
 
-def _stove_front(world: NamedWorld, thing: str) -> Landmark:
+def _stove_front(world: NamedWorld, thing: str, as_shipped: bool) -> Landmark:
     names = ("front of stove",)
     for region in map(world.region, world.regions):
-        if not region.parent and "stove_front" in region.name:
+        if as_shipped and not region.parent and "stove_front" in region.name:
             return _place(names, region, world.table_height)
     burner = _burner(world, thing)
     forward = world.rotation(thing)[:, 0]

@@ -189,17 +189,7 @@ class Renderer:
             (height, width) or None.
         """
         mj, box = self._mj, self._mj.MjrRect(0, 0, width, height)
-        self._catch_up()
-        self._camera.fixedcamid = self._model.camera(camera).id
-        mj.mjv_updateScene(
-            self._model,
-            self._drawn,
-            self._options,
-            self._perturb,
-            self._camera,
-            mj.mjtCatBit.mjCAT_ALL,
-            self._scene,
-        )
+        self._compose(camera)
         mj.mjr_render(box, self._scene, self._context)
         rgb = np.empty((height, width, 3), np.uint8)
         buffer = np.empty((height, width), np.float32) if depth else None
@@ -207,6 +197,35 @@ class Renderer:
         # OpenGL rows run from the bottom: this is the one place where pictures are turned.
         metres = None if buffer is None else self._metres(buffer[::-1])
         return np.ascontiguousarray(rgb[::-1]), metres
+
+    def geoms(self, camera: str, height: int, width: int) -> npt.NDArray[np.int32]:
+        """Return the id of the geom at every pixel, upright; -1 where there is none.
+
+        For labels only: this is simulator truth. Shape (height, width).
+        """
+        mj, box = self._mj, self._mj.MjrRect(0, 0, width, height)
+        shown = np.array(self._options.sitegroup)
+        self._options.sitegroup[:] = 0  # the sites of a burner would hide its plate
+        self._compose(camera)
+        self._options.sitegroup[:] = shown
+        kinds = (mj.mjtRndFlag.mjRND_SEGMENT, mj.mjtRndFlag.mjRND_IDCOLOR)
+        for kind in kinds:
+            self._scene.flags[kind] = 1
+        mj.mjr_render(box, self._scene, self._context)
+        for kind in kinds:
+            self._scene.flags[kind] = 0
+        colors = np.empty((height, width, 3), np.uint8)
+        mj.mjr_readPixels(colors, None, box, self._context)
+        numbers = colors.astype(np.int32) @ np.array([1, 256, 65536], np.int32)
+        geoms = np.full(self._scene.ngeom + 1, -1, np.int32)
+        for drawn in self._scene.geoms[: self._scene.ngeom]:
+            if drawn.segid >= 0 and drawn.objtype == mj.mjtObj.mjOBJ_GEOM:
+                geoms[drawn.segid + 1] = drawn.objid
+        return np.ascontiguousarray(geoms[np.where(numbers < len(geoms), numbers, 0)][::-1])
+
+    def upload(self, model: Any, mesh: int) -> None:
+        """Draw a mesh from now on as `model`, a changed copy of the drawn one, has it."""
+        self._mj.mjr_uploadMesh(model, self._context, mesh)
 
     def calibration(self, camera: str, name: str, height: int, width: int) -> Camera:
         """Return intrinsics and pose of a camera; optical frame x right, y down, z forward."""
@@ -226,6 +245,20 @@ class Renderer:
             self._context.free()
             self._gl.free()
             self._context = None
+
+    def _compose(self, camera: str) -> None:
+        mj = self._mj
+        self._catch_up()
+        self._camera.fixedcamid = self._model.camera(camera).id
+        mj.mjv_updateScene(
+            self._model,
+            self._drawn,
+            self._options,
+            self._perturb,
+            self._camera,
+            mj.mjtCatBit.mjCAT_ALL,
+            self._scene,
+        )
 
     def _catch_up(self) -> None:
         # On data of our own, so that drawing changes nothing that anybody else reads.
