@@ -26,7 +26,7 @@ STACKED_SHARE_FLOOR = 0.2
 TOPPLED_SHARE = 0.06
 SCALED_SHARE = 0.2
 SMALLEST, LARGEST = 0.8, 1.5
-DRAWER_SHARE = 0.35
+DRAWER_SHARE = 0.3
 HELD_SHARE = 0.2
 HOVER_SHARE = 0.3
 SETTLE_STEPS = 120
@@ -131,18 +131,20 @@ class Scatter:
             if not stacked:
                 placed.append((spot, radius))
             if self._kinds[name] in SUPPORTS:
-                supports.append(spot)
+                supports.append([spot])
 
     def _spot(
         self,
         radius: float,
         placed: list[tuple[Array, float]],
-        supports: list[Array],
+        supports: list[list[Array]],
         rng: np.random.Generator,
     ) -> tuple[Array, bool]:
         share = STACKED_SHARE_FLOOR if self._on_floor else STACKED_SHARE
         if supports and rng.random() < share:
-            return supports[rng.integers(len(supports))] + rng.normal(0.0, 0.015, 2), True
+            # A cabinet has many places, but is chosen no more often than a plate.
+            places = supports[rng.integers(len(supports))]
+            return places[rng.integers(len(places))] + rng.normal(0.0, 0.015, 2), True
         for _ in range(_TRIES):
             spot = _uniform(rng, OBJECTS_X, OBJECTS_Y)
             gap = rng.uniform(0.75, 1.2)
@@ -159,9 +161,8 @@ class Scatter:
         # Into a bowl or a basket a thing is dropped from its rim's inside.
         reach = 0.3 * radius if stacked else 0.8 * radius
         around = np.array([[0, 0], [1, 0], [-1, 0], [0, 1], [0, -1]]) * reach
-        heights = [
-            self.world.top_height(x, y, self._table + CLEAR, ignore) for x, y in spot + around
-        ]
+        start = self._table + CLEAR
+        heights = [self.world.top_height(x, y, start, ignore) for x, y in spot + around]
         height = max(self._table, *heights)
         self._live.qpos[row : row + 3] = [*spot, height - bottom + DROP]
         self._show()
@@ -173,13 +174,14 @@ class Scatter:
             _premultiply(quat, np.array([np.cos(angle), np.sin(angle), 0.0]), np.pi / 2)
         self._turn(quat, rng.uniform(-np.pi, np.pi) if rng.random() < 0.6 else rng.normal(0, 0.08))
 
-    def _fixture_supports(self) -> list[Array]:
+    def _fixture_supports(self) -> list[list[Array]]:
+        """Return the middles of each fixture's places."""
+        regions = [self.world.region(name) for name in self.world.regions]
         places = [
-            self.world.region(name)
-            for name in self.world.regions
-            if self.world.region(name).parent in self.world.fixtures
+            [region.center[:2] for region in regions if region.parent == fixture]
+            for fixture in self.world.fixtures
         ]
-        return [place.center[:2] for place in places]
+        return [centers for centers in places if centers]
 
     # ------------------------------------------------------------------ arm
 
