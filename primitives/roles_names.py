@@ -64,11 +64,14 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "book": ("black book", "yellow book"),
     "bottle": ("wine bottle",),
     "cabinet": ("wooden cabinet", "white cabinet"),
+}
+"""What a general word means: any of these is one."""
+OTHERWISE: Mapping[str, tuple[str, ...]] = {
     "wooden cabinet": ("cabinet",),
     "white cabinet": ("cabinet",),
     "top of cabinet": ("top of shelf",),
 }
-"""What a general word may mean where nothing is known by that very word."""
+"""What is meant where the thing named is not there."""
 
 CONTAINERS = frozenset(
     {
@@ -154,16 +157,18 @@ def _part(name: str) -> str:
     return name
 
 
-def alternatives(name: str) -> tuple[str, ...]:
-    """Return every name under which what `name` means may be known, itself first.
+def alternatives(name: str) -> tuple[tuple[str, ...], ...]:
+    """Return the names under which what `name` means may be known, best first.
 
-    >>> alternatives("cabinet")
-    ('cabinet', 'wooden cabinet', 'white cabinet')
+    All names of one group are equally good; a later group counts where the earlier are not there.
+
+    >>> alternatives("bowl")
+    (('bowl', 'black bowl', 'white bowl', 'red bowl'),)
+    >>> alternatives("wooden cabinet")
+    (('wooden cabinet',), ('cabinet',))
     """
-    part, _, whole = name.partition(" of ")
-    if not whole or name in KINDS:
-        return (name, *KINDS.get(name, ()))
-    return (name, *(f"{part} of {other}" for other in KINDS.get(whole, ())))
+    same = (name, *KINDS.get(name, ()))
+    return (same, OTHERWISE[name]) if name in OTHERWISE else (same,)
 
 
 def is_drawer(name: str) -> bool:
@@ -180,7 +185,7 @@ def place_on(name: str, on_top: bool = False) -> str:
     if name == "stove":
         return "burner of stove"
     if name == "shelf":
-        return "top of shelf" if on_top else "inside of shelf"
+        return "top of shelf" if on_top else "board of shelf"
     if is_drawer(name):
         return "top of cabinet" if on_top else f"inside of {name}"
     if name.endswith("cabinet"):

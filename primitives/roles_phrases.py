@@ -67,8 +67,6 @@ class Tail:
     """It says where something is taken from."""
     negated: bool = False
     on_top: bool = False
-    to: bool = False
-    """It was said with "to", which suits a destination."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +136,6 @@ def _tail(kind: RelationKind, flags: str, said: str, following: str) -> Tail:
         source="s" in flags,
         negated="n" in flags,
         on_top="t" in flags,
-        to=said.startswith("to "),
     )
 
 

@@ -22,6 +22,7 @@ from zetta.runtime.core import (
     EnvSpec,
     Image,
     Init,
+    Landmark,
     Motion,
     Observation,
     Proprio,
@@ -33,6 +34,7 @@ from zetta.runtime.core import (
 from zetta.runtime.errors import ConfigError, SpecMismatch, suggest
 from zetta.sims.toy_expert import expert_motion
 from zetta.sims.toy_faults import ToyFaults
+from zetta.sims.toy_landmarks import landmarks_of
 from zetta.sims.toy_physics import CONTROL_HZ, STEP_M, STEP_RAD, Arm, Body, World
 from zetta.sims.toy_render import FRONT_POSE, Lens, camera, draw, wrist_pose
 from zetta.sims.toy_state import (
@@ -225,6 +227,10 @@ class ToyEnv:
     def truth(self) -> Truth:
         """Return simulator truth of the present moment, for experts and labels."""
         return truth_of(self.toy, self._running(), self.pose())
+
+    def landmarks(self) -> tuple[Landmark, ...]:
+        """Return simulator truth about every named thing at the present moment."""
+        return landmarks_of(self.toy, self.pose())
 
     # ------------------------------------------------------------------ inside
 

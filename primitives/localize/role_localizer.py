@@ -1,0 +1,220 @@
+"""From sightings of named things to estimates by role, and who is who from look to look."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from zetta.primitives.localize.clouds import HandShape
+from zetta.primitives.localize.heights import Workspace, height_grid
+from zetta.primitives.localize.places import placed, whole_of
+from zetta.primitives.localize.relations import View, choose
+from zetta.primitives.localize.sightings import Finder, Sighting
+from zetta.primitives.roles import ROLES, Errand, Phrase, Role, Roles, parse_instruction
+from zetta.primitives.roles_names import alternatives
+from zetta.runtime.core import Estimate, HeightGrid, Observation, Sensing
+from zetta.runtime.errors import ConfigError, suggest
+
+SAME_SPOT = 0.015
+"""Sightings whose centres are nearer, metres, are one thing under two names."""
+_IN_HAND = 0.03
+"""Metres by which a thing at the hand must fit better than one at the old place."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Track:
+    """What is remembered of a role's thing."""
+
+    sighting: Sighting
+    offset: tuple[float, float, float] | None
+    """From the nearest hand to the thing when it was last seen; None while no hand was near."""
+
+
+class RoleLocalizer:
+    """Answers where the things named by roles are.
+
+    Which one of several equal things is meant is decided when it is first seen, and is kept:
+    later the same one is the one nearest to where it was, or to where the hand may have taken it.
+    What is not seen is absent. An observation earlier than the last one begins a new episode.
+    """
+
+    def __init__(
+        self,
+        finder: Finder,
+        roles: Roles | Errand | None = None,
+        view: View | None = None,
+        workspace: Workspace | None = None,
+        shape: HandShape | None = None,
+    ) -> None:
+        """Take a finder and what an instruction means.
+
+        Args:
+            finder: finds named things in a picture.
+            roles: which phrase each role has; None reads the instruction of the observation.
+            view: what left and front mean.
+            workspace: where things are looked for when heights are measured.
+            shape: the room that each hand fills.
+        """
+        self._finder = finder
+        self._given = roles
+        self._read: Roles | None = None
+        self._view = view or View()
+        self._workspace = workspace
+        self._shape = shape
+        self._tracks: dict[Role, _Track] = {}
+        self._t = -math.inf
+        self.level: Sensing = finder.level
+
+    def begin(self) -> None:
+        """Forget the last episode."""
+        self._tracks.clear()
+        self._t = -math.inf
+
+    def locate(self, observation: Observation, roles: Sequence[str]) -> Mapping[str, Estimate]:
+        """Return an estimate for each role that is named and seen.
+
+        Raises:
+            ConfigError: a role that does not exist, or an instruction that is not understood.
+        """
+        for role in roles:
+            if role not in ROLES:
+                raise ConfigError(f"there is no role {role!r}; {suggest(role, ROLES)}")
+        self._keep_up(observation)
+        phrases = self._phrases(observation)
+        wanted = {role: phrases[role] for role in ROLES if role in roles and role in phrases}
+        if not wanted:
+            return {}
+        known = _by_name(self._finder.find(observation, self._asked(wanted)))
+        found: dict[Role, Sighting] = {}
+        for role, phrase in wanted.items():
+            taken = [other for r, other in found.items() if phrases[r].name == phrase.name]
+            chosen = self._chosen(role, phrase, known, taken, observation)
+            if chosen is not None:
+                found[role] = chosen
+                self._tracks[role] = _Track(chosen, _offset(chosen, observation))
+        t = observation.proprio.t
+        return {role: _estimate(role, s, t, self.level) for role, s in found.items()}
+
+    def heights(self, observation: Observation) -> HeightGrid | None:
+        """Return what stands where, or None when `observation` holds no depth."""
+        return height_grid(observation, workspace=self._workspace, shape=self._shape)
+
+    # ------------------------------------------------------------------ inside
+
+    def _keep_up(self, observation: Observation) -> None:
+        if observation.proprio.t < self._t:
+            self.begin()
+        self._t = observation.proprio.t
+
+    def _phrases(self, observation: Observation) -> Mapping[Role, Phrase]:
+        if self._given is not None:
+            return self._given.phrases
+        if self._read is None or self._read.instruction != observation.instruction:
+            self._read = parse_instruction(observation.instruction)
+            self._tracks.clear()
+        return self._read.phrases
+
+    def _asked(self, wanted: Mapping[Role, Phrase]) -> list[str]:
+        """Return every name that may have to be known, each once."""
+        names: dict[str, None] = {}
+        for phrase in wanted.values():
+            relation = phrase.relation
+            for name in (phrase.name, *(relation.anchors if relation is not None else ())):
+                names |= dict.fromkeys(_names(name))
+        return list(names)
+
+    def _chosen(
+        self,
+        role: Role,
+        phrase: Phrase,
+        known: Mapping[str, Sequence[Sighting]],
+        taken: Sequence[Sighting],
+        observation: Observation,
+    ) -> Sighting | None:
+        candidates = [s for s in self._seen(phrase.name, known) if not _among(s, taken)]
+        track = self._tracks.get(role)
+        if candidates and track is not None:
+            return min(candidates, key=lambda s: _strangeness(s, track, observation))
+        relation = phrase.relation
+        anchors = relation.anchors if relation is not None else ()
+        choice = choose(
+            candidates, relation, {a: self._seen(a, known) for a in anchors}, self._view
+        )
+        return choice.best if choice is not None else None
+
+    def _seen(self, name: str, known: Mapping[str, Sequence[Sighting]]) -> list[Sighting]:
+        """Return what is meant by a name: itself, or else a place on the thing it belongs to."""
+        groups = alternatives(name)
+        for group in groups:
+            found = _distinct(s for n in group for s in known.get(n, ()))
+            if found:
+                return [replace(s, name=name) for s in found]
+        for group in groups:
+            for known_name in group:
+                for whole_name in _wholes(known_name):
+                    for whole in known.get(whole_name, ()):
+                        place = placed(known_name, whole, self._view)
+                        if place is not None:
+                            return [replace(place, name=name)]
+        return []
+
+
+def _names(name: str) -> list[str]:
+    own = [n for group in alternatives(name) for n in group]
+    return own + [w for n in own for w in _wholes(n)]
+
+
+def _wholes(name: str) -> list[str]:
+    whole = whole_of(name)
+    return [n for group in alternatives(whole) for n in group] if whole else []
+
+
+def _by_name(sightings: Iterable[Sighting]) -> dict[str, list[Sighting]]:
+    known: dict[str, list[Sighting]] = {}
+    for sighting in sightings:
+        known.setdefault(sighting.name, []).append(sighting)
+    return known
+
+
+def _distinct(sightings: Iterable[Sighting]) -> list[Sighting]:
+    """Return each thing once, under the name of which the finder is surest."""
+    kept: list[Sighting] = []
+    for sighting in sorted(sightings, key=lambda s: -s.confidence):
+        if not _among(sighting, kept):
+            kept.append(sighting)
+    return kept
+
+
+def _among(sighting: Sighting, others: Iterable[Sighting]) -> bool:
+    return any(math.dist(sighting.position, other.position) < SAME_SPOT for other in others)
+
+
+def _offset(sighting: Sighting, observation: Observation) -> tuple[float, float, float] | None:
+    """Return the way from the nearest hand to the thing, or None when no hand could hold it."""
+    reach = math.hypot(*sighting.extent) / 2.0 + _IN_HAND
+    hands = [sighting.position - arm.ee_pos for arm in observation.proprio.arms]
+    near = [(math.hypot(*d), d) for d in hands if math.hypot(*d) < reach]
+    if not near:
+        return None
+    x, y, z = min(near, key=lambda pair: pair[0])[1]
+    return float(x), float(y), float(z)
+
+
+def _strangeness(sighting: Sighting, track: _Track, observation: Observation) -> float:
+    """Return how far a sighting is from where the tracked thing may be now, metres."""
+    costs = [math.dist(sighting.position, track.sighting.position)]
+    for arm in observation.proprio.arms:
+        if track.offset is not None:
+            costs.append(math.dist(sighting.position, arm.ee_pos + track.offset))
+        else:
+            # It may have been grasped since, somewhere along its height.
+            reach = float(sighting.extent[2]) / 2.0
+            costs.append(math.dist(sighting.position, arm.ee_pos) - reach + _IN_HAND)
+    return min(costs)
+
+
+def _estimate(role: str, sighting: Sighting, t: float, level: Sensing) -> Estimate:
+    return Estimate(
+        role, sighting.position, sighting.extent, sighting.yaw, sighting.confidence, t, level
+    )
