@@ -61,7 +61,7 @@ def bound_functions(
     ticks: Mapping[str, tuple[float | str, int]],
     control_hz: float,
     values: Mapping[str, float],
-    words: Functions | None = None,
+    words: Mapping[str, object] | None = None,
 ) -> Functions:
     """Return the functions that `code` defines.
 
@@ -71,7 +71,7 @@ def bound_functions(
         ticks: windows by name in the code: seconds or a parameter, and the least ticks.
         control_hz: ticks per second.
         values: of the parameters.
-        words: what the code may call beside the operators.
+        words: what the code may name beside the operators.
     """
     space: dict[str, Any] = {"__builtins__": {}, **WORDS_OF_THE_CODE, **(words or {})}
     space |= {f"p_{key}": float(value) for key, value in values.items()}
