@@ -179,9 +179,10 @@ def _fixture(world: NamedWorld, thing: str) -> Landmark:
 
 
 def _heading(rotation: Array) -> float:
-    """Return the yaw of the first horizontal axis of a rotation."""
-    axes = [rotation[:, i] for i in range(3) if abs(rotation[2, i]) < 0.5]
-    return float(np.arctan2(axes[0][1], axes[0][0]))
+    """Return the yaw of the first axis that is about horizontal, or else the most level one."""
+    level = [i for i in range(3) if abs(rotation[2, i]) < 0.5]
+    axis = rotation[:, level[0] if level else int(np.argmin(np.abs(rotation[2])))]
+    return float(np.arctan2(axis[1], axis[0]))
 
 
 # --------------------------------------------------------------------------- parts
