@@ -19,7 +19,7 @@ from zetta.critics.values import MAX_DEPTH, STEP_WORK, Names, Scope, Value
 from zetta.critics.wording import foreign, too_much
 
 STEP: Final = "    "
-RESERVED: Final = frozenset({"w", "p", "robot", "range", "check", *VERDICTS, *OPERATORS})
+RESERVED: Final = frozenset({"w", "p", "robot", "range", *OPERATORS})
 STATEMENTS: Final = {
     ast.For: "a loop", ast.While: "a loop", ast.AsyncFor: "a loop",
     ast.Import: "import", ast.ImportFrom: "import", ast.Global: "global",
@@ -149,7 +149,7 @@ class Statements:
         Raises:
             Refused: the name means something else.
         """
-        check_name(target)
+        self.check_name(target)
         names = expressions.names
         if value.kind in ("series", "conditions"):
             names[target.id] = Value(value.kind, value.code, value.work, value.axis, value.known)
@@ -160,6 +160,18 @@ class Statements:
         names[target.id] = Value(value.kind, local, axis=value.axis)
         line = f"{local} = {self.reading(value, expressions.settled(value))}"
         return Flow([line], value.work + STEP_WORK)
+
+    def check_name(self, target: ast.Name) -> None:
+        """Refuse a local name that means something else.
+
+        Raises:
+            Refused: it does.
+        """
+        verdict = target.id in VERDICTS and self.function == "check"
+        if target.id in RESERVED or verdict:
+            raise Refused(target, f"{target.id!r} is a word of the language; use another name")
+        if target.id.startswith("_"):
+            raise Refused(target, f"a name begins with a letter, unlike {target.id!r}")
 
     def _if(self, node: ast.If, names: Names, depth: int) -> Flow:
         expressions = Expressions(self.scope, names)
@@ -217,18 +229,6 @@ def joint_value(name: str, values: Sequence[Value | str | None]) -> Value | str:
     if first.kind in ("series", "conditions"):
         return f"{name!r} is not the same series on every way to this line; use two names"
     return first
-
-
-def check_name(target: ast.Name) -> None:
-    """Refuse a local name that means something else.
-
-    Raises:
-        Refused: it does.
-    """
-    if target.id in RESERVED:
-        raise Refused(target, f"{target.id!r} is a word of the language; choose another name")
-    if target.id.startswith("_"):
-        raise Refused(target, f"a name begins with a letter, unlike {target.id!r}")
 
 
 def indented(lines: Sequence[str]) -> list[str]:
