@@ -39,7 +39,7 @@ class HandGeometry:
     """Half length of the hand along the fingers' travel."""
     hand_half_across: float = 0.035
     """Half width of the hand across it."""
-    empty: float = 0.0022
+    empty: float = 0.003
     """An opening up to this after closing means that nothing is held."""
     reach: ReachModel | None = None
     """Tells how far the arm is stretched; None where it need not be minded."""
@@ -68,6 +68,10 @@ _FLAT = 0.035
 """A thing with a rim that is lower than this is taken as a plate, else as a bowl."""
 _NEAR_ROUND = 0.85
 """A thing whose sides differ by less than this ratio may be round."""
+_RIM_BAND = 0.015
+"""Half width of the strip in which the height of a rim is read, metres."""
+_TILTED = 0.012
+"""A rim that is seen so far below the top of its thing is that of a tilted one, metres."""
 _TURN_COST = 0.1
 """Per radian: the unit of cost, about a centimetre of blocked room."""
 _BLOCKED_COST = 10.0
@@ -210,7 +214,7 @@ def choose(
     """
     best, least = None, math.inf
     slim = min(width_of(thing, travel_of(thing.yaw + turn)) for turn in (0.0, math.pi / 2.0))
-    for grasp in candidates(thing, hand):
+    for grasp in map(surroundings.on_rim, candidates(thing, hand)):
         cost = _TURN_COST * abs(grasp.yaw) + 2.0 * abs(grasp.aside) + 0.02 * (grasp.side < 0)
         cost += _FAILED_COST * (grasp.manner in failed)
         if not grasp.rim:
@@ -235,6 +239,7 @@ class Surroundings:
         Cells where nothing was seen count as free, and so does everything without a grid.
         """
         self._grid = grid
+        self._middle, self._top = thing.position[:2], top_of(thing)
         if grid is None:
             return
         nx, ny = grid.heights.shape
@@ -244,8 +249,29 @@ class Surroundings:
         c, s = math.cos(thing.yaw), math.sin(thing.yaw)
         half = thing.extent[:2] / 2.0 + margin
         inside = (np.abs(c * dx + s * dy) <= half[0]) & (np.abs(c * dy - s * dx) <= half[1])
-        free = inside | ~np.isfinite(grid.heights)
-        self._heights = np.where(free, -np.inf, grid.heights)  # (NX, NY)
+        seen = np.where(np.isfinite(grid.heights), grid.heights, -np.inf)
+        self._heights = np.where(inside, -np.inf, seen)  # (NX, NY)
+        low, high = bottom_of(thing) + 0.01, top_of(thing) + 0.02
+        own = inside & (seen > low) & (seen < high)
+        self._own = np.column_stack([a[own] for a in np.broadcast_arrays(x[:, None], y, seen)])
+
+    def on_rim(self, grasp: Grasp) -> Grasp:
+        """Return a rim grasp moved to where the rim was seen, when the thing lies tilted.
+
+        Heights have the coarseness of a cell, so the estimate counts while both agree.
+        """
+        if not grasp.rim or self._grid is None:
+            return grasp
+        offset = self._own[:, :2] - self._middle  # (N, 2)
+        beside = np.abs(offset @ grasp.across[:2] - grasp.aside) < _RIM_BAND
+        strip = self._own[beside & (grasp.side * (offset @ grasp.travel[:2]) > _RIM_BAND)]
+        if len(strip) < 2:
+            return grasp
+        seen = float(strip[:, 2].max())
+        lower = self._top - seen
+        if lower < _TILTED:
+            return grasp
+        return replace(grasp, point=grasp.point - np.array([0.0, 0.0, lower]))
 
     def highest(self, points: Array) -> float:
         """Return the greatest height under `points`, shape (N, 2); -inf where all is free."""

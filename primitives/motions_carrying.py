@@ -34,6 +34,8 @@ LIFT = 0.04
 """How far a grasp lifts to see whether the thing comes along."""
 SINK = 0.025
 """How far below the top of a receptacle its floor may be: plates are hollow."""
+_RESTING_S = 0.2
+"""Time after which what no longer sinks over its goal counts as resting on something."""
 TRIES = 2
 """Grasps of different manner that are tried."""
 
@@ -217,10 +219,11 @@ def carry(arm: Arm, load: Load, goal: Goal, around: Surroundings) -> Steps[Outco
         error, bottom = float(np.linalg.norm(offset[:2])), load.bottom(arm)
         if watch.lost():
             return Outcome(False, f"dropped {cm(error)} short of the receptacle")
-        stalled = progress.stalled(_remaining(error, bottom, travel, float(goal.spot[2])))
+        near = error < max(goal.tolerance, 0.02)
+        progress.stalled(_remaining(error, bottom, travel, float(goal.spot[2])))
         if error < goal.tolerance and bottom - goal.spot[2] < 0.008:
             return Outcome(True, "over the receptacle")
-        if stalled and error < 0.03 and bottom - goal.spot[2] < HOVER:
+        if progress.idle >= arm.ticks(_RESTING_S) and near and bottom - goal.spot[2] < HOVER:
             return Outcome(True, f"rests {cm(max(0.0, bottom - float(goal.spot[2])))} high")
         if left == 0 or progress.idle > 2 * progress.patience:
             why = "time was up" if left == 0 else "stalled"

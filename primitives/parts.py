@@ -28,10 +28,12 @@ from zetta.runtime.core import Array, Estimate, Outcome
 PULL_TILT = math.radians(70.0)
 """Tilt of the hand from straight down when it pinches a handle: it passes under what is above."""
 PUSH_TILT = math.radians(45.0)
-LONGEST_SLIDE = 0.25
-"""A drawer is pulled or pushed no further than this, metres."""
-SHORTEST_SLIDE = 0.03
-"""A drawer that moves less than this was not opened."""
+LONGEST_PULL = 0.155
+"""How far a drawer is pulled at most, metres: at their end stops, bars slip out of the fingers."""
+LONGEST_PUSH = 0.25
+"""How far one is pushed at most, metres."""
+SHORTEST_PULL = 0.03
+"""A drawer that moves less than this was not opened, metres."""
 TWIST = 1.1
 """Angle by which a knob is twisted, radians."""
 _AHEAD = 0.03
@@ -66,37 +68,42 @@ def pull(arm: Arm, part: Estimate) -> Steps[Outcome]:
         yield from go(arm, arm.position - 0.08 * axis, rotation, within=0.03, turn_within=0.5)
         return arrival.outcome("the handle")
     grip = yield from squeeze(arm, point, rotation)
-    outcome = grip_outcome(grip)
+    outcome, moved = grip_outcome(grip), 0.0
     if grip.holding:
-        outcome = yield from _draw(arm, out, rotation)
+        moved, slipped = yield from _slide(arm, out, rotation, LONGEST_PULL, Grip(arm))
+        outcome = _opened(moved, "the handle slipped out of the fingers after" if slipped else "")
     yield from release(arm, wide=0.05)
     away = arm.position - 0.10 * axis + 0.03 * UP
     yield from go(arm, away, rotation, within=0.03, turn_within=0.5)
+    yield from arm.look(part.role)
+    now = arm.estimate(part.role)
+    if now is not None and now.t > part.t and grip.holding:
+        seen = float((now.position - part.position) @ out)
+        return _opened(seen, "" if outcome.completed else f"{outcome.reason}; it was seen to move")
     return outcome
 
 
-def _draw(arm: Arm, out: Array, rotation: Array) -> Steps[Outcome]:
-    watch = Grip(arm)
-    moved, slipped = yield from _slide(arm, out, rotation, LONGEST_SLIDE, watch)
-    if slipped:
-        return Outcome(False, f"the handle slipped out of the fingers after {cm(moved)}")
-    if moved < SHORTEST_SLIDE:
-        return Outcome(False, f"it did not open: the handle moved {cm(moved)}")
-    return Outcome(True, f"pulled it {cm(moved)} until it stopped")
+def _opened(moved: float, trouble: str) -> Outcome:
+    if moved < SHORTEST_PULL:
+        return Outcome(False, f"{trouble or 'it did not open: the handle moved'} {cm(moved)}")
+    if trouble and moved < 0.5 * LONGEST_PULL:
+        return Outcome(False, f"{trouble} {cm(moved)}")
+    return Outcome(True, f"{trouble or 'pulled it open by'} {cm(moved)}")
 
 
 def _slide(
     arm: Arm, along: Array, rotation: Array, most: float, watch: Grip | None = None
 ) -> Steps[tuple[float, bool]]:
     """Move along a line until stopped; return how far, and whether the grip was lost."""
-    start, moved, slow = arm.position, 0.0, 0
+    start, moved, slow, fastest = arm.position, 0.0, 0, 0.0
     for tick in range(arm.ticks(4.0)):
         yield from arm.toward(start + along * (moved + _AHEAD), rotation)
         before, moved = moved, float((arm.position - start) @ along)
-        slow = slow + 1 if moved - before < _SLOW else 0
+        fastest = max(fastest, moved - before)
+        slow = slow + 1 if moved - before < max(_SLOW, 0.3 * fastest) else 0
         if watch is not None and watch.lost():
             return moved, True
-        if moved >= most or (tick >= 8 and slow >= 4):
+        if moved >= most or (tick >= 8 and slow >= 3):
             break
     return moved, False
 
@@ -116,9 +123,9 @@ def press(arm: Arm, part: Estimate) -> Steps[Outcome]:
     arrival = yield from go(arm, front, rotation, within=0.02, turn_within=0.3)
     if arrival.short > 0.04:
         return arrival.outcome("the front of the handle")
-    moved, _ = yield from _slide(arm, -out, rotation, LONGEST_SLIDE)
+    moved, _ = yield from _slide(arm, -out, rotation, LONGEST_PUSH)
     yield from go(arm, arm.position + 0.06 * out + 0.02 * UP, rotation, within=0.02, turn_within=1)
-    if moved >= LONGEST_SLIDE:
+    if moved >= LONGEST_PUSH:
         return Outcome(False, f"pushed {cm(moved)} and nothing stopped the hand")
     return Outcome(True, f"pushed {cm(moved)} until it stopped")
 

@@ -37,6 +37,10 @@ from zetta.runtime.errors import ConfigError, suggest
 
 _LOOK_EVERY_S = 0.25
 """Time between looks while following something."""
+_IN_HAND = 0.12
+"""What is held has its middle within this distance of the grip site, metres."""
+_SHIFTED = 0.015
+"""A held thing that is seen further than this from where it was taken has tilted, metres."""
 
 
 class Robot:
@@ -234,11 +238,12 @@ class Robot:
         arm = self._arm
         if not (arm.closing and arm.opening > arm.hand.empty):
             return Outcome(False, "nothing is held")
-        yield from arm.look(role, *(() if self._load is not None else ("object",)))
+        seen_at = arm.sense.proprio.t
+        yield from arm.look(role, "object")
         place = arm.estimate(role)
         if place is None:
             return Outcome(False, f"the {role} was not found")
-        load = self._load or self._seen_load()
+        load = self._present_load(seen_at)
         around = Surroundings(arm.sense.heights, place)
         goal = goal_in(place, load, arm) if self._placement == "in" else goal_on(place)
         outcome = yield from carry(arm, load, goal, around)
@@ -249,13 +254,20 @@ class Robot:
             self._load = None
         return outcome
 
-    def _seen_load(self) -> Load:
-        """Return how what is held lies in the hand, as seen; a hand full of it when it is not."""
-        arm = self._arm
+    def _present_load(self, since: float) -> Load:
+        """Return how what is held lies in the hand: remembered, or seen where it has shifted."""
+        arm, known = self._arm, self._load
         thing = arm.estimate("object")
-        if thing is not None and float(np.linalg.norm(thing.position - arm.position)) < 0.12:
-            return load_of(arm, thing, None)
-        return Load(np.array([0.0, 0.0, -0.01]), np.full(3, 0.05), arm.rotation)
+        if thing is not None and thing.t >= since:
+            seen = load_of(arm, thing, None)
+            away = float(np.linalg.norm(seen.offset))
+            if known is None and away < _IN_HAND:
+                return seen
+            if known is not None and away < _IN_HAND:
+                shift = float(np.linalg.norm((seen.middle(arm) - known.middle(arm))[:2]))
+                return seen if shift > _SHIFTED else known
+        # Not seen: a hand full of it.
+        return known or Load(np.array([0.0, 0.0, -0.01]), np.full(3, 0.05), arm.rotation)
 
     def _follow(self, role: str, seconds: float) -> Steps[Outcome]:
         arm = self._arm
