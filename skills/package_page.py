@@ -19,7 +19,7 @@ MadeBy: TypeAlias = Literal["hand", "search", "llm"]
 NEEDED: Final = (
     "name", "version", "description", "applies", "roles", "max_ticks", "provenance",
 )  # fmt: skip
-OPTIONAL: Final = ("excludes", "license", "level")
+OPTIONAL: Final = ("uses", "excludes", "license", "level")
 EXCLUDABLE: Final = (*ROLES, "steps")
 """What `excludes` may name: roles, and `steps` for instructions of several errands."""
 NAME: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
@@ -49,6 +49,8 @@ class SkillPage:
     """When it applies, in words."""
     roles: tuple[str, ...]
     """Roles that the instruction must bind; the skill is left out where it does not."""
+    uses: tuple[str, ...]
+    """Roles that it looks at where the instruction binds them, and can do without."""
     excludes: tuple[str, ...]
     """The skill is left out where the instruction binds one of these roles; `steps` stands for an
     instruction of several errands."""
@@ -92,6 +94,7 @@ def read_page(text: str, path: Path) -> SkillPage:
         description=page.text("description"),
         applies=page.text("applies"),
         roles=page.choices("roles", ROLES),
+        uses=page.choices("uses", ROLES) if "uses" in fields else (),
         excludes=page.choices("excludes", EXCLUDABLE) if "excludes" in fields else (),
         max_ticks=page.ticks("max_ticks"),
         provenance=page.provenance("provenance"),

@@ -38,7 +38,7 @@ OPEN_M: Final = 0.08
 SHUT_M: Final = 0.0015
 FINGER_SPEED: Final = 0.2
 """m/s, both fingers together."""
-SHAKE_M: Final = 0.0002
+SHAKE_M: Final = 0.00003
 """Standard deviation of the sensed position of the hand."""
 SIGHT_M: Final = 0.003
 """Standard deviation of a sighting along each axis."""

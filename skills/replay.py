@@ -16,10 +16,11 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, NoReturn, Protocol, TypeAlias, cast, get_args
+from typing import Final, Literal, NoReturn, TypeAlias, cast, get_args
 
 import numpy as np
 
+from zetta.critics.critic import Critic, is_disarmed
 from zetta.runtime.core import Array, Verdict, Window, read_only
 from zetta.runtime.errors import ConfigError, ScreenError, suggest
 from zetta.runtime.signals import SIGNALS, SignalHistory
@@ -38,10 +39,12 @@ class ReplayWindow:
     name: str
     control_hz: float
     expect: Expectation
-    """`fires`: hands over to its skill, which may start, or aborts; `silent`: never does, though
-    it judged at least one tick; `disarmed`: judged no tick, or not the tick `tick`."""
+    """`fires`: at some tick it hands over to its skill, which may start, or aborts. `silent`: it
+    never does, though it judged at least one tick. `disarmed`: it never does, and at one tick it
+    was not armed or a value that it reads was unknown."""
     tick: int | None
-    """The tick at which it first fires; None for any tick."""
+    """When it first fires; any tick when it is None. When it is disarmed; the last tick when it
+    is None."""
     source: str
     """Where the values come from."""
     signals: Mapping[str, Array]
@@ -74,27 +77,6 @@ class ReplayOutcome:
     passed: bool
     said: str
     """What happened, in one sentence."""
-
-
-class JudgingCritic(Protocol):
-    """What replaying asks of a critic."""
-
-    @property
-    def signals(self) -> Iterable[str]:
-        """Return the signals it reads."""
-        ...
-
-    def armed(self, window: Window) -> bool:
-        """Say whether it applies now."""
-        ...
-
-    def judge(self, window: Window) -> Verdict:
-        """Judge the window."""
-        ...
-
-    def known(self, window: Window) -> bool:
-        """Say whether every value that `judge` reads is known."""
-        ...
 
 
 def read_window(text: str, path: Path) -> ReplayWindow:
@@ -157,17 +139,27 @@ def window_text(window: ReplayWindow, digits: int = 4) -> str:
 
 
 def replay(
-    window: ReplayWindow, critic: JudgingCritic, precondition: Callable[[Window], bool]
+    window: ReplayWindow,
+    critic: Critic,
+    precondition: Callable[[Window], bool],
+    needs: Iterable[str] = (),
 ) -> Replayed:
     """Judge every tick of a window in order, from an empty history.
+
+    Args:
+        window: what happened.
+        critic: who judges.
+        precondition: whether the recovery may start.
+        needs: signals that the precondition reads.
 
     Raises:
         ScreenError: the window lacks a signal that the critic or the precondition reads.
     """
-    lacking = [name for name in critic.signals if name not in window.signals]
+    lacking = [n for n in dict.fromkeys((*critic.signals, *needs)) if n not in window.signals]
     if lacking:
         raise ScreenError(
-            f"the replay window {window.name!r} lacks {', '.join(lacking)}, which the critic reads"
+            f"the replay window {window.name!r} of {critic.name!r} lacks {', '.join(lacking)}, "
+            "which the programs read"
         )
     history = SignalHistory(tuple(window.signals), window.control_hz)
     judged, reasons, fired = [], [], []
@@ -175,16 +167,10 @@ def replay(
         history.push(row)
         armed = critic.armed(history)
         verdict = critic.judge(history) if armed else Verdict("pass")
-        try:
-            fires = verdict.decision == "abort" or (
-                verdict.decision == "recover" and precondition(history)
-            )
-        except KeyError as error:
-            raise ScreenError(
-                f"the replay window {window.name!r} lacks {error.args[0]}, which the "
-                "precondition reads"
-            ) from None
-        judged.append(armed and critic.known(history))
+        fires = verdict.decision == "abort" or (
+            verdict.decision == "recover" and precondition(history)
+        )
+        judged.append(armed and not is_disarmed(verdict))
         fired.append(fires)
         reasons.append(verdict.reason if fires else "")
     return Replayed(tuple(judged), tuple(fired), tuple(reasons))
@@ -193,21 +179,19 @@ def replay(
 def meet(window: ReplayWindow, replayed: Replayed) -> ReplayOutcome:
     """Compare what happened with what the window expects."""
     first = replayed.fired.index(True) if any(replayed.fired) else None
+    at = window.ticks - 1 if window.tick is None else window.tick
+    judged = f"it judged {sum(replayed.judged)} of {len(replayed.judged)} ticks"
     if first is not None:
+        passed = window.expect == "fires" and window.tick in (None, first)
+        wrong = window.expect == "fires" and not passed
         said = f"fires at tick {first}: {replayed.reasons[first]}"
-    elif any(replayed.judged):
-        said = f"silent; it judged {sum(replayed.judged)} of {len(replayed.judged)} ticks"
+        said += f"; expected tick {window.tick}" if wrong else ""
+    elif window.expect == "disarmed":
+        passed = not replayed.judged[at]
+        said = f"{'disarmed' if passed else 'armed'} at tick {at}; {judged}"
     else:
-        said = "judged no tick: it is not armed, or a value it reads is unknown"
-    if window.expect == "fires":
-        passed = first is not None and window.tick in (None, first)
-        if first is not None and not passed:
-            said += f"; expected tick {window.tick}"
-    elif window.expect == "silent":
-        passed = first is None and any(replayed.judged)
-    else:
-        watched = replayed.judged if window.tick is None else (replayed.judged[window.tick],)
-        passed = first is None and not any(watched)
+        passed = window.expect == "silent" and any(replayed.judged)
+        said = f"silent; {judged}"
     return ReplayOutcome(window.name, window.expect, passed, said)
 
 

@@ -1,40 +1,309 @@
-"""`zetta skills`: which skill packages there are."""
+"""`zetta skills`: list, show, check, test, write and sign skill packages."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from zetta.runtime.cli import output
+from zetta.runtime.errors import ScreenError
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, help="Skill packages.")
+if TYPE_CHECKING:
+    from zetta.skills.package import SkillPackage
+    from zetta.skills.replay import ReplayOutcome
 
-PAGE = "SKILL.md"
-"""A folder with this file is a skill package."""
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Skill packages.",
+    epilog="How to write one: docs/skills.md.",
+)
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Folders = Annotated[
+    list[Path] | None,
+    typer.Option("--skills", help="Also a folder of your own packages; may be given repeatedly."),
+]
+Wanted = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[NAME|FOLDER]...", help="Skills; all of them when none is given."),
+]
+One = Annotated[str, typer.Argument(metavar="NAME|FOLDER", help="A skill.")]
 
 
 @app.command("list")
-def list_skills(
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-) -> None:
-    """List the skill packages that come with zetta."""
-    library = library_folder()
-    names = skill_names(library)
+def list_skills(skills: Folders = None, as_json: AsJson = False) -> None:
+    """List the skills that come with zetta, and those in your own folders."""
+    shelf = skill_folders(skills or ())
+    rows = [_row(name, shelf[name]) for name in sorted(shelf)]
     if as_json:
-        output.emit({"skills": [{"name": n, "path": str(library / n)} for n in names]})
-    elif names:
-        output.answer(output.table(["name", "path"], [[n, str(library / n)] for n in names]))
+        output.emit({"skills": rows})
+        return
+    if not rows:
+        output.answer("there are no skill packages")
+        return
+    columns = ["name", "version", "level", "roles", "made by", "signed", "path"]
+    keys = ("name", "version", "level", "roles", "made_by", "signed", "path")
+    output.answer(output.table(columns, [[_cell(row[key]) for key in keys] for row in rows]))
+    for row in rows:
+        if row["error"] is not None:
+            output.note(f"{row['name']} cannot be used: {row['error']}")
+
+
+@app.command("show")
+def show_skill(name: One, skills: Folders = None, as_json: AsJson = False) -> None:
+    """Show one skill: what it is for, its numbers, its programs, its evidence."""
+    from zetta.skills.package import load_skill
+
+    package = load_skill(_find(name, skills))
+    if as_json:
+        output.emit(_whole(package))
     else:
-        output.answer(f"no skill packages yet in {library}")
+        output.answer(_page(package))
 
 
-def library_folder() -> Path:
-    """Return the folder of the skills that come with zetta."""
-    return Path(__file__).parents[2] / "skills" / "library"
+@app.command("check")
+def check_skills(wanted: Wanted = None, skills: Folders = None, as_json: AsJson = False) -> None:
+    """Check packages: files, front matter, programs, numbers, signature. Runs nothing."""
+    from zetta.skills.package import inspect
+
+    found = {str(folder): inspect(folder) for folder in _folders(wanted, skills)}
+    if as_json:
+        output.emit(
+            {
+                "skills": [
+                    {
+                        "name": Path(folder).name,
+                        "path": folder,
+                        "ok": not seen.problems,
+                        "problems": list(seen.problems),
+                        "notices": list(seen.notices),
+                    }
+                    for folder, seen in found.items()
+                ]
+            }
+        )
+    else:
+        for folder, seen in found.items():
+            for notice in seen.notices:
+                output.note(f"note: {notice}")
+            output.answer("\n".join(seen.problems) or f"{Path(folder).name}: ok")
+    if any(seen.problems for seen in found.values()):
+        raise typer.Exit(1)
 
 
-def skill_names(library: Path) -> tuple[str, ...]:
-    """Return the names of the skill packages in `library`, sorted."""
-    return tuple(sorted(page.parent.name for page in library.glob(f"*/{PAGE}")))
+@app.command("test")
+def replay_skills(wanted: Wanted = None, skills: Folders = None, as_json: AsJson = False) -> None:
+    """Run the critics on their replay windows; exit 1 when one does not do what it must."""
+    from zetta.skills.compiled import run_windows
+    from zetta.skills.package import load_skill
+
+    met: list[tuple[str, ReplayOutcome]] = []
+    for folder in _folders(wanted, skills):
+        package = load_skill(folder)
+        met += [(package.name, outcome) for outcome in run_windows(package)]
+    failed = sum(not outcome.passed for _, outcome in met)
+    if as_json:
+        output.emit({"passed": failed == 0, "windows": [_window(n, o) for n, o in met]})
+    else:
+        rows = [
+            [name, o.window, o.expect, "ok" if o.passed else "FAILED", o.said] for name, o in met
+        ]
+        output.answer(output.table(["skill", "window", "must be", "result", "what it did"], rows))
+        output.answer(f"{len(met) - failed} of {len(met)} windows as they must be")
+    if failed:
+        raise typer.Exit(1)
+
+
+@app.command("new")
+def new_skill(
+    name: Annotated[str, typer.Argument(help="Lower-case words joined by hyphens.")],
+    out: Annotated[Path, typer.Option(help="Folder that gets the package.")] = Path("skills"),
+    as_json: AsJson = False,
+) -> None:
+    """Write a small skill package that passes `check` and `test`, to be changed."""
+    from zetta.skills.template import write_template
+
+    package = write_template(name, out)
+    if as_json:
+        output.emit({"name": name, "path": str(package)})
+        return
+    output.answer(f"wrote {package}; now change it, and after each change type:")
+    output.answer(
+        f"  zetta skills check {_argument(package)} && zetta skills test {_argument(package)}"
+    )
+
+
+@app.command("keygen")
+def make_key(
+    force: Annotated[bool, typer.Option("--force", help="Replace the key there is.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make the Ed25519 key that you sign skills with; it stays in your configuration folder."""
+    from zetta.skills import signatures
+
+    path = key_path()
+    key = signatures.make_key(path, force)
+    if as_json:
+        output.emit({"key": key, "path": str(path)})
+    else:
+        output.answer(f"made the key {key} in {path}; keep that file to yourself")
+
+
+@app.command("sign")
+def sign_skill(name: One, skills: Folders = None, as_json: AsJson = False) -> None:
+    """Sign a package with your key, after checking it."""
+    from zetta.skills import signatures
+    from zetta.skills.package import sign
+
+    folder = _find(name, skills)
+    digest = sign(folder, signatures.read_key(key_path()))
+    signed = signatures.id_of(signatures.read_key(key_path()))
+    if as_json:
+        output.emit({"path": str(folder), "hash": digest, "signed": f"signed by {signed}"})
+    else:
+        output.answer(f"{folder.name}: signed by {signed} ({digest})")
+
+
+# ------------------------------------------------------------------------------------- finding
+
+
+def skill_folders(folders: Sequence[Path]) -> dict[str, Path]:
+    """Return the package folder of every name; the current folder is not searched."""
+    from zetta.skills.shelf import shelve
+
+    return shelve(folders)
+
+
+def key_path() -> Path:
+    """Return where the user's signing key lies."""
+    from zetta.skills.signatures import KEY_NAME
+
+    named = os.environ.get("XDG_CONFIG_HOME", "")
+    home = Path(named) if named.startswith("/") else Path.home() / ".config"
+    return home / "zetta" / KEY_NAME
+
+
+def _find(name: str, skills: list[Path] | None) -> Path:
+    from zetta.skills.shelf import find_package
+
+    return find_package(name, skills or ())
+
+
+def _folders(wanted: list[str] | None, skills: list[Path] | None) -> list[Path]:
+    if wanted:
+        return list(dict.fromkeys(_find(name, skills) for name in wanted))
+    shelf = skill_folders(skills or ())
+    return [shelf[name] for name in sorted(shelf)]
+
+
+def _argument(package: Path) -> str:
+    """Return how a new package is named on the command line, so that it is a folder."""
+    return str(package) if "/" in str(package) else f"./{package}"
+
+
+# ------------------------------------------------------------------------------------- showing
+
+
+def _row(name: str, folder: Path) -> dict[str, output.Json]:
+    """Return what the list says of a package; a broken one is listed with its error."""
+    from zetta.skills.package import load_skill
+
+    row: dict[str, output.Json] = {"name": name, "path": str(folder)}
+    try:
+        package = load_skill(folder)
+    except ScreenError as error:
+        unknown = dict.fromkeys(("version", "level", "roles", "made_by", "author", "hash"))
+        return {**row, **unknown, "signed": "BROKEN", "error": str(error)}
+    return {**row, **_summary(package), "error": None}
+
+
+def _summary(package: SkillPackage) -> dict[str, output.Json]:
+    page = package.page
+    return {
+        "version": page.version,
+        "level": package.level,
+        "roles": list(page.roles),
+        "made_by": page.provenance.made_by,
+        "author": page.provenance.author,
+        "signed": str(package.signed),
+        "hash": package.digest,
+    }
+
+
+def _cell(value: output.Json) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, list):
+        return ", ".join(str(entry) for entry in value) or "-"
+    return str(value)
+
+
+def _whole(package: SkillPackage) -> dict[str, output.Json]:
+    page = package.page
+    return {
+        "name": package.name,
+        "path": str(package.folder),
+        **_summary(package),
+        "description": page.description,
+        "applies": page.applies,
+        "excludes": list(page.excludes),
+        "max_ticks": page.max_ticks,
+        "date": page.provenance.date.isoformat(),
+        "license": page.license or None,
+        "parameters": {
+            name: {
+                "default": p.default, "low": p.low, "high": p.high, "unit": p.unit, "doc": p.doc,
+            }
+            for name, p in package.parameters.items()
+        },
+        "signals": list(package.signals),
+        "critic": package.critic_source,
+        "recovery": package.recovery_source,
+        "windows": [w.name for w in package.windows],
+        "evidence": package.evidence_records(),
+    }  # fmt: skip
+
+
+def _page(package: SkillPackage) -> str:
+    page = package.page
+    made = page.provenance
+    facts = [
+        ["what", page.description],
+        ["applies when", page.applies],
+        ["roles", ", ".join(page.roles) or "none"],
+        ["left out with", ", ".join(page.excludes) or "nothing"],
+        ["sensing level", package.level],
+        ["ticks at most", str(page.max_ticks)],
+        ["made by", f"{made.made_by}: {made.author}, {made.date.isoformat()}"],
+        ["signature", str(package.signed)],
+        ["hash", package.digest],
+        ["folder", str(package.folder)],
+        ["reads", ", ".join(package.signals)],
+        ["replay windows", ", ".join(w.name for w in package.windows) or "none"],
+        ["evidence", f"{len(package.evidence_records())} records"],
+    ]
+    numbers = [
+        [name, f"{p.default:g}", f"{p.low:g}", f"{p.high:g}", p.unit, p.doc]
+        for name, p in package.parameters.items()
+    ]
+    blocks = [f"{package.name} {page.version}", output.table(["", ""], facts).lstrip("\n")]
+    if numbers:
+        blocks.append(output.table(["number", "default", "low", "high", "unit", "what"], numbers))
+    blocks += ["--- critic.py", package.critic_source.rstrip()]
+    blocks += ["--- recovery.py", package.recovery_source.rstrip()]
+    return "\n\n".join(blocks)
+
+
+def _window(skill: str, outcome: ReplayOutcome) -> dict[str, output.Json]:
+    return {
+        "skill": skill,
+        "window": outcome.window,
+        "expect": outcome.expect,
+        "passed": outcome.passed,
+        "said": outcome.said,
+    }

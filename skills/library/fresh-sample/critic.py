@@ -10,10 +10,13 @@ def check(w, p):
         return ok()
     if now(w.gripper_flips) >= p.flips:
         return recover("the policy flips the gripper")
-    if held((w.wander > p.wander) and (w.path_1s > p.way), p.dither):
-        return recover("the hand goes to and fro")
-    if not held((w.wander > p.wander * 0.5) and (w.path_1s > p.way), 0.5):
+    # How often it went from end to end of the box that it stayed in, in the last two seconds.
+    way = now(w.path_1s) + ago(w.path_1s, 1.0)
+    box = max(max(spread(w.ee_x, 2.0), spread(w.ee_y, 2.0)), spread(w.ee_z, 2.0))
+    if way < p.way * 2.0 or way < box * p.swings * 0.5:
         return ok()
-    if minimum(w.chunk_disagreement, p.dither) > p.torn:
+    if way > box * p.swings:
+        return recover("the hand goes to and fro")
+    if minimum(w.chunk_disagreement, 1.0) > p.torn:
         return recover("successive plans contradict each other")
     return ok()

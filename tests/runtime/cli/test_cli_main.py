@@ -34,7 +34,7 @@ def failing_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(_: Path) -> tuple[str, ...]:
         raise error
 
-    monkeypatch.setattr(skills, "skill_names", fail)
+    monkeypatch.setattr(skills, "skill_folders", fail)
 
 
 def test_importing_the_command_loads_nothing_heavy() -> None:
@@ -177,7 +177,7 @@ from zetta.runtime.cli import main, skills
 def wait(library):
     Path(sys.argv[1]).touch()
     time.sleep(60)
-skills.skill_names = wait
+skills.skill_folders = wait
 main.main(["skills", "list"])
 """
 

@@ -1,0 +1,568 @@
+"""Draws the replay windows of the skills that come with zetta.
+
+    python tests/skills/library_windows.py
+
+writes them anew into `skills/library/*/replay/` and `critics/library/replay/`. Each is a rehearsal:
+ordinary pick-and-place, with pauses, rims, closed hands and hidden objects, on which a critic stays
+silent, and the failure that it is for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from zetta.skills.package import load_skill
+from zetta.skills.package_files import REPLAY
+from zetta.skills.rehearsals import Rehearsal, Thing
+from zetta.skills.replay import Expectation, window_text
+
+LIBRARY = Path(__file__).parents[2] / "skills" / "library"
+CAN = Thing(0.12, -0.10, (0.06, 0.06, 0.09))
+BOX = Thing(0.10, 0.08, (0.04, 0.08, 0.03))
+BOWL = Thing(0.05, 0.12, (0.107, 0.107, 0.05))
+PLATE = Thing(-0.05, -0.18, (0.16, 0.16, 0.02))
+BASKET = Thing(0.02, 0.26, (0.18, 0.18, 0.10))
+BOTTLE = Thing(-0.10, 0.20, (0.05, 0.05, 0.20))
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A rehearsal and what a critic must do on it."""
+
+    name: str
+    expect: Expectation
+    what: str
+    rehearsal: Rehearsal
+    span: tuple[int, int] | None = None
+
+
+def scene(object_: Thing = CAN, receptacle: Thing | None = BASKET, seed: int = 0) -> Rehearsal:
+    """Return a hand above a table with an object and a receptacle."""
+    things = {"object": object_}
+    if receptacle is not None:
+        things["receptacle"] = receptacle
+    return Rehearsal(things, seed=seed)
+
+
+# ------------------------------------------------------------------------- ordinary pieces
+
+
+def approach(r: Rehearsal, aside: tuple[float, float] = (0.0, 0.0), depth: float = -0.02) -> None:
+    """Go over the object and down onto it."""
+    r.wait(0.3)
+    r.to("object", 0.10, 1.6, aside)
+    r.to("object", depth, 0.8, aside)
+
+
+def take(r: Rehearsal, width: float = 0.055, hidden: bool = True, wait: float = 0.2) -> None:
+    """Close on the object."""
+    r.wait(wait)
+    r.close(0.7, width, hold="object")
+    if hidden:
+        r.hidden.add("object")
+
+
+def carry(r: Rehearsal, seconds: float = 1.8) -> None:
+    """Lift, and bring the object over the receptacle."""
+    r.move(r.hand[0], r.hand[1], 0.22, 1.0)
+    r.to("receptacle", 0.16, seconds)
+
+
+def let_go(r: Rehearsal, wait: float = 0.2) -> None:
+    """Lower, open and rise."""
+    r.to("receptacle", 0.06, 0.8)
+    r.wait(wait)
+    r.open(0.5)
+    r.hidden.discard("object")
+    r.to("receptacle", 0.18, 0.8)
+
+
+def ordinary(seed: int = 0) -> Rehearsal:
+    """Return a can that goes into a basket."""
+    r = scene(seed=seed)
+    approach(r)
+    take(r)
+    carry(r)
+    let_go(r)
+    return r
+
+
+def careful() -> Rehearsal:
+    """Return a box that is taken slowly, with pauses before closing and before letting go."""
+    r = scene(BOX, PLATE, seed=1)
+    r.wait(0.5)
+    r.to("object", 0.10, 2.2)
+    r.wait(0.8)
+    r.to("object", 0.0, 1.5)
+    take(r, 0.04, wait=0.8)
+    r.move(r.hand[0], r.hand[1], 0.22, 1.6)
+    r.to("receptacle", 0.14, 2.4)
+    r.wait(1.0)
+    let_go(r, wait=0.6)
+    return r
+
+
+def by_the_rim(hidden: bool = False) -> Rehearsal:
+    """Return a bowl that is taken by its thin rim and seen in the hand."""
+    r = scene(BOWL, PLATE, seed=2)
+    approach(r, aside=(0.0, 0.047), depth=-0.01)
+    take(r, 0.0042, hidden=hidden)
+    carry(r, 2.2)
+    let_go(r)
+    return r
+
+
+def after_work() -> Rehearsal:
+    """Return a delivery after which the hand closes, goes home and waits."""
+    r = ordinary(seed=3)
+    r.close(0.6)
+    r.move(0.0, 0.0, 0.3, 1.5)
+    r.wait(2.0)
+    return r
+
+
+def lingering() -> Rehearsal:
+    """Return a delivery after which the open hand stays where it let go."""
+    r = scene(BOX, PLATE, seed=4)
+    approach(r, depth=0.0)
+    take(r, 0.04)
+    carry(r)
+    r.to("receptacle", 0.03, 0.8)
+    r.open(0.5)
+    r.hidden.discard("object")
+    r.wait(4.0)
+    return r
+
+
+def second_try() -> Rehearsal:
+    """Return a policy that misses, opens at once by itself, and takes the can."""
+    r = scene(seed=5)
+    approach(r, aside=(0.0, 0.05))
+    r.wait(0.2)
+    r.close(0.7)
+    r.open(0.4)
+    r.to("object", 0.06, 0.7)
+    r.to("object", -0.02, 0.7)
+    take(r)
+    carry(r)
+    return r
+
+
+def unseen() -> Rehearsal:
+    """Return an ordinary run in which the object is never seen."""
+    r = scene(seed=6)
+    r.hidden.add("object")
+    approach(r)
+    take(r)
+    carry(r)
+    return r
+
+
+SILENT: Mapping[str, tuple[Callable[[], Rehearsal], str]] = {
+    "silent-ordinary": (ordinary, "a can is taken, carried and put into a basket"),
+    "silent-careful": (careful, "a box is taken slowly, with pauses"),
+    "silent-rim": (by_the_rim, "a bowl is taken by its thin rim"),
+    "silent-after-work": (after_work, "after a delivery the hand closes, goes home and waits"),
+    "silent-lingering": (lingering, "after a delivery the open hand stays where it let go"),
+    "silent-second-try": (second_try, "a miss that the policy corrects at once by itself"),
+}
+
+
+def silent(*but: str) -> Iterator[Drawn]:
+    """Yield the ordinary windows, except those named."""
+    for name, (make, what) in SILENT.items():
+        if name not in but:
+            yield Drawn(name, "silent", what, make())
+
+
+# ------------------------------------------------------------------------- regrasp
+
+
+def missed(seed: int, aside: float, thing: Thing, lift: bool) -> Rehearsal:
+    """Return a hand that closes beside the object and, perhaps, goes on as if it had it."""
+    r = scene(thing, seed=seed)
+    approach(r, aside=(0.0, aside))
+    r.wait(0.2)
+    r.close(0.6)
+    if lift:
+        carry(r)
+    else:
+        r.wait(1.5)
+    return r
+
+
+def pushed_closed() -> Rehearsal:
+    """Return a plate that a closed hand pushes along."""
+    r = Rehearsal({"object": PLATE, "receptacle": Thing(0.15, -0.18, (0.05, 0.05, 0.01))}, seed=7)
+    r.close(0.8)
+    r.to("object", 0.10, 1.5, aside=(-0.06, 0.0))
+    r.to("object", 0.0, 0.8, aside=(-0.06, 0.0))
+    for _ in range(10):
+        r.places["object"][0] += 0.015
+        r.move(r.hand[0] + 0.015, r.hand[1], 0.02, 0.2)
+    r.wait(1.0)
+    return r
+
+
+def regrasp() -> Iterator[Drawn]:
+    """Yield the windows of `regrasp`."""
+    yield Drawn("fires-and-lifts", "fires", "closed beside a can, lifts as if it had it",
+                missed(10, 0.055, CAN, lift=True))  # fmt: skip
+    yield Drawn("fires-and-waits", "fires", "closed beside a box, stays there",
+                missed(11, 0.06, BOX, lift=False))  # fmt: skip
+    yield Drawn("silent-push", "silent", "a plate is pushed with a closed hand", pushed_closed())
+    yield Drawn("disarmed-unseen", "disarmed", "the object is never seen", never_seen_miss())
+    yield from silent()
+
+
+def never_seen_miss() -> Rehearsal:
+    """Return a miss at an object that no camera sees."""
+    r = scene(seed=12)
+    r.hidden.add("object")
+    approach(r, aside=(0.0, 0.055))
+    r.close(0.6)
+    r.wait(2.0)
+    return r
+
+
+# ------------------------------------------------------------------------- pick-up-again
+
+
+def dropped(seed: int, share: float) -> Rehearsal:
+    """Return a can that falls out of the closed hand on the way."""
+    r = scene(seed=seed)
+    approach(r)
+    take(r)
+    r.move(r.hand[0], r.hand[1], 0.22, 1.0)
+    goal, start = r.places["receptacle"], r.hand.copy()
+    x, y, _ = start + share * (goal - start)
+    r.move(float(x), float(y), 0.24, 1.0)
+    r.hidden.discard("object")
+    r.drop()
+    r.move(goal[0], goal[1], 0.24, 1.4)
+    r.wait(0.5)
+    return r
+
+
+def let_go_early() -> Rehearsal:
+    """Return a box that is let go where the plate used to be."""
+    r = scene(BOX, PLATE, seed=22)
+    approach(r, depth=0.0)
+    take(r, 0.04)
+    r.move(r.hand[0], r.hand[1], 0.20, 1.0)
+    r.move(0.25, -0.02, 0.18, 1.5)
+    r.move(0.25, -0.02, 0.03, 0.8)
+    r.open(0.5)
+    r.hidden.discard("object")
+    r.move(0.25, -0.02, 0.15, 0.8)
+    r.wait(1.0)
+    return r
+
+
+def put_down_to_adjust() -> Rehearsal:
+    """Return a can that is let go where it was taken, to be taken better."""
+    r = scene(seed=23)
+    approach(r)
+    take(r)
+    r.wait(0.4)
+    r.open(0.4)
+    r.hidden.discard("object")
+    r.to("object", 0.04, 0.6)
+    r.wait(0.4)
+    r.to("object", -0.02, 0.6)
+    take(r)
+    carry(r)
+    let_go(r)
+    return r
+
+
+def pick_up_again() -> Iterator[Drawn]:
+    """Yield the windows of `pick-up-again`."""
+    yield Drawn("fires-halfway", "fires", "a can falls out of the hand halfway", dropped(20, 0.4))
+    yield Drawn("fires-at-once", "fires", "a can falls out of the hand after lifting",
+                dropped(21, 0.0))  # fmt: skip
+    yield Drawn("fires-astray", "fires", "a box is let go far from the plate", let_go_early())
+    yield Drawn("silent-adjusting", "silent", "a can is let go and taken better",
+                put_down_to_adjust())  # fmt: skip
+    yield Drawn("silent-miss", "silent", "closed on nothing; nothing was ever held",
+                missed(24, 0.055, CAN, lift=True))  # fmt: skip
+    yield Drawn("disarmed-unseen", "disarmed", "the object is never seen", unseen_drop(), None)
+    yield from silent("silent-second-try")
+
+
+def unseen_drop() -> Rehearsal:
+    """Return a loss of an object that no camera sees."""
+    r = scene(seed=25)
+    r.hidden.add("object")
+    approach(r)
+    r.close(0.7, 0.055)
+    r.width = None
+    r.wait(1.2)
+    return r
+
+
+# ------------------------------------------------------------------------- restage
+
+
+def stalled(seed: int) -> Rehearsal:
+    """Return an open hand that presses against something beside the can."""
+    r = scene(seed=seed)
+    approach(r, aside=(0.045, 0.0), depth=0.01)
+    r.wait(3.0, asked=(0.0, 0.0, -0.01))
+    return r
+
+
+def hovering(seed: int) -> Rehearsal:
+    """Return an open hand that sways above the box and does not go down."""
+    r = scene(BOX, PLATE, seed=seed)
+    r.to("object", 0.06, 1.8)
+    r.shiver(4.0, 0.012, period=1.6)
+    return r
+
+
+def restage() -> Iterator[Drawn]:
+    """Yield the windows of `restage`."""
+    yield Drawn("fires-stalled", "fires", "the open hand presses against an edge", stalled(30))
+    yield Drawn("fires-hovering", "fires", "the open hand sways above the box", hovering(31))
+    yield Drawn("silent-elsewhere", "silent", "the hand waits far from the object", waiting())
+    yield Drawn("disarmed-unseen", "disarmed", "the object is never seen", unseen_stall())
+    yield from silent("silent-after-work")
+
+
+def waiting() -> Rehearsal:
+    """Return a hand that waits at home, as before a policy's first chunk."""
+    r = scene(seed=32)
+    r.wait(3.0)
+    approach(r)
+    take(r)
+    return r
+
+
+def unseen_stall() -> Rehearsal:
+    """Return a stall at an object that no camera sees."""
+    r = scene(seed=33)
+    r.hidden.add("object")
+    approach(r)
+    r.wait(3.0)
+    return r
+
+
+# ------------------------------------------------------------------------- wrong-object
+
+
+def elsewhere(seed: int, thing: Thing, at: tuple[float, float], closes: float | None) -> Rehearsal:
+    """Return a hand that goes down where the object used to be."""
+    r = scene(thing, seed=seed)
+    r.wait(0.2)
+    r.move(*at, 0.14, 1.6)
+    r.move(*at, 0.03, 0.9)
+    if closes is None:
+        r.wait(1.0)
+    else:
+        r.close(0.8, closes)
+        r.move(*at, 0.20, 1.0)
+    return r
+
+
+def on_a_shelf() -> Rehearsal:
+    """Return a twin that is taken from a shelf while the object stands on the table."""
+    r = scene(BOWL, PLATE, seed=42)
+    r.wait(0.2)
+    r.move(-0.15, -0.05, 0.33, 1.6)
+    r.move(-0.15, -0.05, 0.25, 0.8)
+    r.wait(0.3)
+    r.close(0.7, 0.004)
+    r.move(-0.15, -0.05, 0.33, 1.0)
+    return r
+
+
+def from_the_side() -> Rehearsal:
+    """Return a hand that comes to the bottle low, from the side."""
+    r = scene(BOTTLE, seed=43)
+    r.wait(0.2)
+    r.move(0.15, -0.05, 0.12, 1.2)
+    r.move(BOTTLE.x, BOTTLE.y, 0.10, 1.8)
+    take(r, 0.05)
+    r.move(BOTTLE.x, BOTTLE.y, 0.20, 1.0)
+    return r
+
+
+def high_object() -> Rehearsal:
+    """Return a bowl on a cabinet, higher than the hand at first."""
+    r = scene(Thing(-0.12, -0.2, BOWL.size, base=0.24), PLATE, seed=44)
+    r.wait(1.0)
+    r.move(-0.05, -0.1, 0.42, 1.2)
+    r.to("object", 0.08, 1.0, aside=(0.0, 0.047))
+    r.to("object", -0.01, 0.8, aside=(0.0, 0.047))
+    take(r, 0.0042)
+    carry(r, 2.4)
+    let_go(r)
+    return r
+
+
+def wrong_object() -> Iterator[Drawn]:
+    """Yield the windows of `wrong-object`."""
+    yield Drawn("fires-empty-place", "fires", "the hand goes down where nothing stands",
+                elsewhere(40, CAN, (-0.05, 0.10), None))  # fmt: skip
+    yield Drawn("fires-neighbour", "fires", "the hand goes down onto another thing",
+                elsewhere(41, BOX, (0.12, -0.12), 0.05))  # fmt: skip
+    yield Drawn("fires-shelf", "fires", "the hand takes a twin from a shelf", on_a_shelf())
+    yield Drawn("silent-side", "silent", "the hand comes low, from the side", from_the_side())
+    yield Drawn("silent-high", "silent", "the object stands on a cabinet", high_object())
+    yield Drawn("disarmed-unseen", "disarmed", "the object is never seen", unseen())
+    yield from silent()
+
+
+# ------------------------------------------------------------------------- reseat
+
+
+def held_still(over: bool) -> Rehearsal:
+    """Return a hand that has the can and stands still, over the basket or halfway."""
+    r = scene(seed=50)
+    approach(r)
+    take(r)
+    r.move(r.hand[0], r.hand[1], 0.22, 1.0)
+    if over:
+        r.to("receptacle", 0.12, 1.8)
+    else:
+        r.move(0.07, 0.05, 0.22, 1.0)
+    r.wait(3.0)
+    return r
+
+
+def carried_astray() -> Rehearsal:
+    """Return a box that is carried to where the plate used to be."""
+    r = scene(BOX, PLATE, seed=51)
+    approach(r, depth=0.0)
+    take(r, 0.04)
+    r.move(r.hand[0], r.hand[1], 0.20, 1.0)
+    r.move(0.28, 0.15, 0.20, 1.8)
+    r.move(0.28, 0.15, 0.04, 0.8)
+    return r
+
+
+def put_down_astray() -> Rehearsal:
+    """Return a can that is lowered beside the basket."""
+    r = scene(seed=52)
+    approach(r)
+    take(r)
+    r.move(r.hand[0], r.hand[1], 0.22, 1.0)
+    r.move(0.26, 0.19, 0.22, 1.6)
+    r.move(0.26, 0.19, 0.05, 1.0)
+    return r
+
+
+def round_about() -> Rehearsal:
+    """Return a can that is carried round an obstacle."""
+    r = scene(seed=53)
+    approach(r)
+    take(r)
+    r.move(r.hand[0] + 0.03, r.hand[1], 0.22, 1.2)
+    r.move(0.22, 0.02, 0.28, 1.0)
+    r.to("receptacle", 0.16, 1.4)
+    let_go(r)
+    return r
+
+
+def reseat() -> Iterator[Drawn]:
+    """Yield the windows of `reseat`."""
+    yield Drawn("fires-over", "fires", "the hand stands still over the basket", held_still(True))
+    yield Drawn("fires-halfway", "fires", "the hand stands still halfway", held_still(False))
+    yield Drawn("fires-astray", "fires", "the hand carries away from the plate", carried_astray())
+    yield Drawn("fires-beside", "fires", "the hand goes down beside the basket", put_down_astray())
+    yield Drawn("silent-round", "silent", "the hand goes round an obstacle", round_about())
+    yield Drawn("disarmed-unseen", "disarmed", "the receptacle is never seen", no_receptacle())
+    yield from silent()
+
+
+def no_receptacle() -> Rehearsal:
+    """Return a hand that stands still with the can; no camera sees the basket."""
+    r = scene(seed=54)
+    r.hidden.add("receptacle")
+    approach(r)
+    take(r)
+    carry(r)
+    r.wait(3.0)
+    return r
+
+
+# ------------------------------------------------------------------------- fresh-sample
+
+
+def to_and_fro() -> Rehearsal:
+    """Return a hand that swings between two places."""
+    r = scene(seed=60)
+    r.to("object", 0.10, 1.6)
+    r.shiver(3.0, 0.025, period=0.8)
+    return r
+
+
+def flipping() -> Rehearsal:
+    """Return a gripper that opens and closes again and again."""
+    r = scene(seed=61)
+    approach(r)
+    for _ in range(4):
+        r.close(0.3)
+        r.open(0.3)
+    return r
+
+
+def torn() -> Rehearsal:
+    """Return plans that point to two places by turns, while the hand sways."""
+    r = scene(seed=62)
+    r.to("object", 0.10, 1.6)
+    r.torn = 0.10
+    r.shiver(3.0, 0.02, period=1.2)
+    return r
+
+
+def by_a_motion() -> Rehearsal:
+    """Return a swinging hand that a skill drives, not the policy."""
+    r = scene(seed=63)
+    r.to("object", 0.10, 1.6)
+    r.driving = "skill:restage"
+    r.shiver(3.0, 0.025, period=0.8)
+    return r
+
+
+def fresh_sample() -> Iterator[Drawn]:
+    """Yield the windows of `fresh-sample`."""
+    yield Drawn("fires-to-and-fro", "fires", "the hand swings between two places", to_and_fro())
+    yield Drawn("fires-flipping", "fires", "the gripper flips", flipping())
+    yield Drawn("fires-torn", "fires", "plans point to two places by turns", torn())
+    yield Drawn("silent-motion", "silent", "a skill drives the swinging hand", by_a_motion())
+    yield from silent()
+
+
+# ------------------------------------------------------------------------- all
+
+WINDOWS: Mapping[str, Callable[[], Iterator[Drawn]]] = {
+    "regrasp": regrasp,
+    "pick-up-again": pick_up_again,
+    "restage": restage,
+    "wrong-object": wrong_object,
+    "reseat": reseat,
+    "fresh-sample": fresh_sample,
+}
+"""The windows of each skill of the library."""
+
+
+def write_all() -> None:
+    """Write every window of the library anew."""
+    for name, draw in WINDOWS.items():
+        package = load_skill(LIBRARY / name)
+        folder = LIBRARY / name / REPLAY
+        folder.mkdir(exist_ok=True)
+        for old in folder.glob("*.json"):
+            old.unlink()
+        for drawn in draw():
+            window = drawn.rehearsal.window(
+                drawn.name, drawn.expect, package.signals, drawn.what, drawn.span
+            )
+            (folder / f"{drawn.name}.json").write_text(window_text(window), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write_all()
