@@ -26,9 +26,20 @@ FAILURES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError,
 class Critic(Protocol):
     """What the monitor asks of a critic."""
 
-    name: str
-    skill: str | None
-    refractory_s: float
+    @property
+    def name(self) -> str:
+        """Name, as verdicts give it."""
+        ...
+
+    @property
+    def skill(self) -> str | None:
+        """What recovers; None for a critic that only aborts."""
+        ...
+
+    @property
+    def refractory_s(self) -> float:
+        """How long it stays silent after its skill has driven, seconds."""
+        ...
 
     def armed(self, window: Window) -> bool:
         """Say whether the critic applies now."""

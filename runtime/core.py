@@ -561,6 +561,8 @@ class Localizer(Protocol):
     """Answers where the things named by roles are."""
 
     level: Sensing
+    cameras: tuple[str, ...]
+    """The cameras that it looks through; empty for all."""
 
     def locate(self, observation: Observation, roles: Sequence[str]) -> Mapping[str, Estimate]:
         """Return an estimate for each role that was found."""
@@ -615,9 +617,15 @@ class Monitor(Protocol):
 class Skill(Protocol):
     """One recovery: when it may start, what it does, when the policy may go on."""
 
-    name: str
-    max_ticks: int
-    """The recovery is interrupted after so many ticks."""
+    @property
+    def name(self) -> str:
+        """Name, as verdicts and sources give it."""
+        ...
+
+    @property
+    def max_ticks(self) -> int:
+        """The recovery is interrupted after so many ticks."""
+        ...
 
     def precondition(self, window: Window) -> bool:
         """Say whether it may start now."""

@@ -187,7 +187,8 @@ class MotionDriver:
                 f"{self.source} asks where {', '.join(look.roles)} is, "
                 "but this episode was started without a localizer"
             )
-        cameras = look.cameras or tuple(camera.name for camera in self._env.spec.cameras)
+        every = tuple(camera.name for camera in self._env.spec.cameras)
+        cameras = look.cameras or self._localizer.cameras or every
         observation: Observation = self._env.observe(cameras, depth=True)
         self._estimates.update(self._localizer.locate(observation, look.roles))
         self._heights = self._localizer.heights(observation) or self._heights

@@ -58,6 +58,7 @@ class RunFacts:
     """None when only a motion drove."""
     policy_seed: int = 0
     bundle: str = "none"
+    bundle_digest: str = ""
     sensing: Sensing = "vision"
     render: str = "fast"
     command: str = ""

@@ -1,14 +1,17 @@
-"""Names of simulators, policies and arms, and where they live. Listing imports nothing."""
+"""Names of simulators, policies and signals, and where they live. Listing imports nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from zetta.runtime.core import Policy, Simulator
 from zetta.runtime.errors import ConfigError, suggest
+
+if TYPE_CHECKING:
+    from zetta.runtime.signals_source import ExtraSignal
 
 SIMS: Mapping[str, str] = {
     "toy": "zetta.sims.toy:ToySimulator",
@@ -31,7 +34,10 @@ ORACLE_PREFIX = "oracle/"
 
 
 def names(group: str) -> tuple[str, ...]:
-    """Return the known names of `group` (`sims` or `policies`), built in and installed."""
+    """Return the known names of `group`, built in and installed.
+
+    `group` is `sims`, `policies` or `signals`; of the latter only installed ones have names here.
+    """
     return tuple(sorted(_table(group)))
 
 
@@ -64,6 +70,26 @@ def check_policy(name: str) -> None:
     _value("policies", _policy_key(name))
 
 
+def installed_signals() -> tuple[ExtraSignal, ...]:
+    """Make every installed source of signals: entry points `zetta.signals`, factories `() -> it`.
+
+    Raises:
+        ConfigError: what an entry point made is no source of signals.
+    """
+    from zetta.runtime.signals_source import ExtraSignal
+
+    made = []
+    for name in names("signals"):
+        source = cast(Callable[[], object], _resolve("signals", name))()
+        if not isinstance(source, ExtraSignal):
+            raise ConfigError(
+                f"the entry point {name!r} of zetta.signals made a {type(source).__name__}; "
+                "expected an ExtraSignal, with specs and update"
+            )
+        made.append(source)
+    return tuple(made)
+
+
 def _policy_key(name: str) -> str:
     base = name.partition("@")[0]
     scheme = base[: base.find(":") + 1]
@@ -71,7 +97,7 @@ def _policy_key(name: str) -> str:
 
 
 def _table(group: str) -> dict[str, str]:
-    built_in = {"sims": SIMS, "policies": POLICIES}[group]
+    built_in = {"sims": SIMS, "policies": POLICIES, "signals": {}}[group]
     installed = {e.name: e.value for e in entry_points(group=f"zetta.{group}")}
     return {**installed, **built_in}
 
@@ -84,6 +110,6 @@ def _resolve(group: str, name: str) -> object:
 def _value(group: str, name: str) -> str:
     table = _table(group)
     if name not in table:
-        kind = {"sims": "simulator", "policies": "policy"}[group]
+        kind = {"sims": "simulator", "policies": "policy", "signals": "source of signals"}[group]
         raise ConfigError(f"unknown {kind} {name!r}; {suggest(name, table)}")
     return table[name]

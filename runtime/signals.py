@@ -71,12 +71,12 @@ ARM: Final = (
         "Largest absolute joint change in the last tick / tick; NaN at tick 0 and without joints.",
     ),
     _arm(
-        "command_speed", "m/s", 0.0, 1.0,
+        "command_speed", "m/s", 0.0, 2.0,
         "Translation asked for by the last action / tick; NaN before the first action and when "
         "actions are no poses.",
     ),
     _arm(
-        "command_turn", "rad/s", 0.0, 10.0,
+        "command_turn", "rad/s", 0.0, 20.0,
         "Rotation asked for by the last action / tick; NaN as command_speed.",
     ),
     _arm(
@@ -85,7 +85,7 @@ ARM: Final = (
         "the first action.",
     ),
     _arm(
-        "command_residual", "m/s", 0.0, 1.0,
+        "command_residual", "m/s", 0.0, 2.0,
         "Length of (translation asked for - translation made) in the last tick / tick; NaN as "
         "command_speed and when actions are not in world axes.",
     ),
@@ -114,14 +114,14 @@ ARM: Final = (
         "1 from when the fingers came to rest on something until they fall shut or open, else 0.",
     ),
     _arm(
-        "slip", "m", 0.0, 0.05,
-        "Fall of the opening since the hold began, kept after a loss until the command is open; "
-        "0 before a hold.",
+        "slip", "m", -0.01, 0.05,
+        "Fall of the opening since the fingers came to rest on what is held, kept after a loss "
+        "until the command is open; 0 before a hold.",
     ),
     _arm(
         "lift", "m", -0.5, 0.5,
-        "ee_z minus ee_z when the hold began, kept after a loss until the command is open; 0 "
-        "before a hold.",
+        "ee_z minus ee_z when the fingers came to rest on what is held, kept after a loss until "
+        "the command is open; 0 before a hold.",
     ),
 )  # fmt: skip
 
@@ -154,8 +154,7 @@ POLICY: Final = (
     ),
     _policy(
         "gripper_flips", "", 10.0,
-        "Changes between open and close in what the policy plans for the present tick, in the "
-        "last 2 s.",
+        "Changes between open and close in the rows that the policy drove with, in the last 2 s.",
     ),
     _policy(
         "chunk_age", "s", 2.0,

@@ -3,8 +3,8 @@
 The limits were measured on LIBERO's Panda hand, at rest while commanded closed. An empty hand
 closes to 1.0-2.1 mm: it slows below 5 mm/s at 2.2 mm and creeps on. The thinnest things that were
 carried, bowl rims, keep it open by 3.4 mm or more; a rim that slides out of the fingers passes
-from 3.4 to 2.6 mm within a second and a half and is lost there. Everything else is wider: plate
-rims 5-8 mm, a wine bottle's neck 17 mm, a stove's knob 26 mm, cream cheese 36-64 mm.
+from 3.4 to 2.6 mm within two seconds and is lost there. Everything else is wider; figures and
+their command are in `docs/signals.md`.
 """
 
 from __future__ import annotations
@@ -32,8 +32,6 @@ class GripperLimits:
     moved: float = 0.002
     """Fingers that are this near to their widest opening have not closed, and fingers that opened
     by this much have let go. Metres."""
-    lost_share: float = 0.5
-    """A hold is lost when the opening has fallen by this share, well before the hand is shut."""
 
 
 @dataclass(slots=True)
@@ -46,7 +44,11 @@ class GripMemory:
     opening: float = NAN
     widest: float = 0.0
     still: int = 0
-    """For how many ticks the fingers have been at rest."""
+    """For how many ticks of the present command the fingers have been at rest."""
+    rest_opening: float = 0.0
+    """The opening when they came to rest."""
+    rest_z: float = 0.0
+    """The hand's height then: by the time a hold is sure, the hand may be on its way up."""
     holding: bool = False
     nothing: bool = False
     referenced: bool = False
@@ -86,11 +88,13 @@ class GripSignals:
         """
         m, limits = self.memory, self._limits
         speed = (opening - m.opening) / (t - before)
-        m.still = m.still + 1 if abs(speed) < limits.rest else 0
         m.opening = opening
         m.widest = max(m.widest, opening)
         if command != m.command:
-            m.command, m.since = command, before
+            m.command, m.since, m.still = command, before, 0
+        m.still = m.still + 1 if abs(speed) < limits.rest else 0
+        if m.still == 1:
+            m.rest_opening, m.rest_z = opening, ee_z
         duration = t - m.since
         if command == 1.0:
             closed_for, open_for = duration, 0.0
@@ -106,9 +110,8 @@ class GripSignals:
     def _judge_closed(self, opening: float, ee_z: float, duration: float) -> None:
         m, limits = self.memory, self._limits
         m.closed_opening = opening
-        lost = max(limits.empty, m.hold_opening * (1.0 - limits.lost_share))
-        if m.holding and opening < lost:
-            m.holding = False
+        # A rim that turns between the fingers halves the opening and is still held.
+        m.holding = m.holding and opening >= limits.empty
         if m.nothing and opening > limits.thing:
             m.nothing = False
         # The slack absorbs the rounding of a difference of two times.
@@ -119,7 +122,7 @@ class GripSignals:
         elif limits.thing < opening < m.widest - limits.moved:
             m.holding = m.referenced = True
             m.nothing = False
-            m.hold_opening, m.hold_z = opening, ee_z
+            m.hold_opening, m.hold_z = m.rest_opening, m.rest_z
 
     def _judge_open(self, opening: float) -> None:
         """A command does not let go; fingers that open do."""

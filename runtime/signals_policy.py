@@ -58,7 +58,8 @@ class PolicySignals:
         elif chunk.t_obs != m.t_obs:
             self._take(chunk)
         if chunk is not None and m.closing:
-            row = min(max(round((t - chunk.t_obs) * self._hz), 0), len(m.closing) - 1)
+            # The row of the tick before: of the present one nobody knows yet whether it is used.
+            row = min(max(round((t - chunk.t_obs) * self._hz) - 1, 0), len(m.closing) - 1)
             if m.intent is not None and m.intent != m.closing[row]:
                 m.flips.append(t)
             m.intent = m.closing[row]

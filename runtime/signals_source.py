@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -47,6 +47,7 @@ Look = Callable[[], Mapping[str, Estimate]]
 """Says where the things of the task are, by role."""
 
 
+@runtime_checkable
 class ExtraSignal(Protocol):
     """Signals that a person installed, such as a learned detector.
 

@@ -46,6 +46,7 @@ class RoleLocalizer:
         view: View | None = None,
         workspace: Workspace | None = None,
         shape: HandShape | None = None,
+        cameras: Sequence[str] = (),
     ) -> None:
         """Take a finder and what an instruction means.
 
@@ -55,7 +56,9 @@ class RoleLocalizer:
             view: what left and front mean.
             workspace: where things are looked for when heights are measured.
             shape: the room that each hand fills.
+            cameras: what is looked through when a look names no camera; none for all.
         """
+        self.cameras = tuple(cameras)
         self._finder = finder
         self._given = roles
         self._read: Roles | None = None

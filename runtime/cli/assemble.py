@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 from zetta.runtime import registry
-from zetta.runtime.arbiter import MotionOnly, PolicyOnly
+from zetta.runtime.arbiter import MotionOnly
+from zetta.runtime.cli.deploy import Deployment, bundle_digest, check_deployment, deploy
 from zetta.runtime.core import (
     SENSING_LEVELS,
-    Arbiter,
     Clock,
     Env,
     EpisodeSink,
@@ -31,17 +31,20 @@ from zetta.runtime.core import (
 from zetta.runtime.episode_log import EpisodeLog, RunFacts
 from zetta.runtime.errors import ConfigError, InfraError, suggest
 from zetta.runtime.loop import Episode
+from zetta.skills.bundles import NO_BUNDLE
 
 EXPERT: Final = "oracle/expert"
 """The scripted expert of the simulator, which reads simulator truth."""
-
-NO_BUNDLE: Final = "none"
 
 OPTIONS: Final[Mapping[str, str]] = {
     "temperature": "spread of the policy's draws; 0 is deterministic",
     "noise": "noise of the scripted expert",
     "any_profile": "'yes' lets a policy see pictures of a foreign render profile",
     "worker": "'yes' runs the simulator in a process of its own",
+    "recovery_share": "share of the step budget that skills may use",
+    "shadow": "'yes' records what critics would do and lets the policy be",
+    "localizer": "what finds things in pictures: tiny, geometry, openvocab:FOLDER",
+    "signals": "'yes' computes every signal, whatever critics read",
 }
 """What `RunSpec.options` may hold."""
 
@@ -112,6 +115,7 @@ class Assembler:
             policy=None if policy is None else policy.spec,
             policy_seed=spec.policy_seed,
             bundle=spec.bundle,
+            bundle_digest=bundle_digest(spec.bundle),
             sensing=spec.sensing,
             render=spec.render,
             command=self._command,
@@ -119,12 +123,15 @@ class Assembler:
             options=dict(spec.options),
         )
         logs = [] if log is None else [EpisodeLog(log, spec.sim, facts)]
+        deployed = _deployed(simulator, env, scene, spec, policy)
         episode = Episode(
             env,
             scene,
-            _arbiter(simulator, env, spec),
-            policy,
+            deployed.arbiter,
+            None if deployed.alone else policy,
             policy_seed=spec.policy_seed,
+            signals=deployed.signals,
+            localizer=deployed.localizer,
             sinks=[*logs, *sinks],
             clock=clock,
             any_profile=spec.options.get("any_profile") == "yes",
@@ -236,8 +243,6 @@ def check_options(spec: RunSpec) -> None:
         ConfigError: an unknown bundle, option or sensing level, or a scripted expert where
             simulator truth may not be read.
     """
-    if spec.bundle != NO_BUNDLE:
-        raise ConfigError(f"unknown bundle {spec.bundle!r}; known: {NO_BUNDLE}")
     for name in spec.options:
         if name not in OPTIONS:
             raise ConfigError(f"unknown option {name!r}; {suggest(name, OPTIONS)}")
@@ -245,6 +250,7 @@ def check_options(spec: RunSpec) -> None:
         raise ConfigError(
             f"unknown sensing level {spec.sensing!r}; {suggest(spec.sensing, SENSING_LEVELS)}"
         )
+    check_deployment(spec)
     if spec.policy.startswith(registry.ORACLE_PREFIX):
         _check_expert(spec)
 
@@ -297,6 +303,8 @@ def _check_expert(spec: RunSpec) -> None:
         )
     if "temperature" in spec.options:
         raise ConfigError(f"the policy {EXPERT!r} has no temperature; leave --temperature out")
+    if spec.bundle != NO_BUNDLE:
+        raise ConfigError(f"{EXPERT} runs without critics and skills; leave --bundle out")
 
 
 def _check_level(wanted: Sensing, allowed: Sensing, who: str) -> None:
@@ -304,10 +312,13 @@ def _check_level(wanted: Sensing, allowed: Sensing, who: str) -> None:
         raise ConfigError(f"{who} stops at the sensing level {allowed!r}; {wanted!r} is above it")
 
 
-def _arbiter(simulator: Simulator, env: Env, spec: RunSpec) -> Arbiter:
-    if spec.policy != EXPERT:
-        return PolicyOnly()
+def _deployed(
+    simulator: Simulator, env: Env, scene: Scene, spec: RunSpec, policy: Policy | None
+) -> Deployment:
+    if policy is not None:
+        return deploy(spec, env, scene, policy.spec)
     noise = number(spec.options.get("noise", "0"), "the expert's noise")
-    return MotionOnly(
+    expert = MotionOnly(
         lambda: simulator.expert(env, noise, spec.policy_seed), EXPERT.replace("/", ":")
     )
+    return Deployment(expert)

@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from zetta.runtime.cli.assemble import NO_BUNDLE, Assembled, Assembler
+from zetta.runtime.cli.assemble import Assembled, Assembler
+from zetta.runtime.cli.deploy import bundle_digest
 from zetta.runtime.core import (
     ActionSpec,
     Array,
@@ -19,6 +20,7 @@ from zetta.runtime.core import (
     Tick,
 )
 from zetta.runtime.rollouts.factory import EpisodeRecord, Identity, Watch, record_of
+from zetta.skills.bundles import NO_BUNDLE
 
 FACTORY = "zetta.runtime.cli.episodes:assembled_episodes"
 """The dotted name that a pool gives its workers."""
@@ -51,7 +53,7 @@ class AssembledEpisodes:
                 spec.policy: _policy_digest(each)
                 for spec, each in zip(specs, assembled, strict=True)
             },
-            bundles={spec.bundle: "" for spec in specs if spec.bundle != NO_BUNDLE},
+            bundles={s.bundle: bundle_digest(s.bundle) for s in specs if s.bundle != NO_BUNDLE},
             render_profiles={spec.render: env.render_profile for spec in specs},
             sensing=specs[0].sensing,
             versions={**assembled[0].facts.versions, "onnxruntime": version("onnxruntime")},

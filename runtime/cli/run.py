@@ -104,6 +104,21 @@ def command(
     sensing: Annotated[
         str, typer.Option(help="Highest level used: proprio, policy, vision or oracle.")
     ] = "vision",
+    bundle: Annotated[
+        str, typer.Option(help="Critics and skills: none, starter, or a folder of skills.")
+    ] = "none",
+    recovery_share: Annotated[
+        float | None, typer.Option(help="Share of the step budget that skills may use.")
+    ] = None,
+    shadow: Annotated[
+        bool, typer.Option("--shadow", help="Record what critics would do; let the policy be.")
+    ] = False,
+    localizer: Annotated[
+        str | None, typer.Option(help="What finds things in pictures; each simulator has its own.")
+    ] = None,
+    signals: Annotated[
+        bool, typer.Option("--signals", help="Show the signals while an episode runs.")
+    ] = False,
     out: Annotated[Path | None, typer.Option(help="Folder of this run; new or empty.")] = None,
     show_list: Annotated[bool, typer.Option("--list", help="List suites and tasks.")] = False,
     require_success: Annotated[
@@ -118,13 +133,13 @@ def command(
         return
     wishes = Wishes(
         sim, suite, task, init, seed, episodes, policy, policy_seed, temperature, render, sensing,
-        any_profile, worker,
+        any_profile, worker, bundle, recovery_share, shadow, localizer, signals,
     )  # fmt: skip
     specs = plan(wishes, simulator)
     check_options(specs[0])
     if video is None:
         video = wishes.only_sim and sim in DEFAULTS and DEFAULTS[sim].video
-    manner = Manner(video=video, realtime=realtime)
+    manner = Manner(video=video, realtime=realtime, signals=signals)
     answer = _run(specs, manner, simulator, out)
     if as_json:
         output.emit(answer.to_json())
@@ -166,7 +181,7 @@ def _announcement(specs: Sequence[RunSpec], simulator: Simulator) -> str:
     return (
         f"{first.sim}: {what}{instruction}\n"
         f"{len(specs)} episode{'s' if len(specs) > 1 else ''} with {first.policy}, "
-        f"sensing {first.sensing}{oracle}, render {first.render}\n"
+        f"bundle {first.bundle}, sensing {first.sensing}{oracle}, render {first.render}\n"
         f"building the world takes {wait}"
     )
 
@@ -185,16 +200,20 @@ def _arguments(spec: RunSpec, specs: Sequence[RunSpec], manner: Manner) -> list[
         "--policy-seed": str(spec.policy_seed),
         "--render": spec.render,
         "--sensing": spec.sensing,
+        "--bundle": spec.bundle,
     }
+    for name in ("temperature", "recovery_share", "localizer"):
+        if name in spec.options:
+            options[f"--{name.replace('_', '-')}"] = spec.options[name]
     arguments = [part for pair in options.items() for part in pair]
-    if "temperature" in spec.options:
-        arguments += ["--temperature", spec.options["temperature"]]
     flags = {
         "--video": manner.video,
         "--no-video": not manner.video,
         "--realtime": manner.realtime,
         "--any-profile": "any_profile" in spec.options,
         "--worker": "worker" in spec.options,
+        "--shadow": "shadow" in spec.options,
+        "--signals": manner.signals,
     }
     return [*arguments, *(flag for flag, wanted in flags.items() if wanted)]
 

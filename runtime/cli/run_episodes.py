@@ -20,6 +20,7 @@ from zetta.runtime.episode_log import read_episode
 from zetta.runtime.errors import ZettaError
 from zetta.runtime.pacing import MonotonicClock
 from zetta.runtime.pictures import choose_cameras, moments, write_strip, write_video
+from zetta.runtime.records import to_json
 
 EPISODES: Final = "episodes"
 RESULT: Final = "run.json"
@@ -46,6 +47,8 @@ class EpisodeReport:
     ticks: int = 0
     sources: Mapping[str, int] = field(default_factory=dict)
     interventions: int = 0
+    recoveries: Sequence[Mapping[str, Any]] = ()
+    """What skills did, in order."""
     inferences: int = 0
     late_ticks: int = 0
     wall_s: float = 0.0
@@ -69,6 +72,8 @@ class EpisodeReport:
         if self.error is not None:
             return f"error, no score: {self.error}"
         spent = f"{self.ticks} ticks, {self.wall_s:.1f} s"
+        if self.recoveries:
+            spent += f"; {', '.join(str(each['skill']) for each in self.recoveries)}"
         if self.success:
             return f"solved ({spent})"
         why = self.detail or {"truncated": "out of ticks"}.get(self.reason, self.reason)
@@ -93,6 +98,8 @@ class Manner:
     video: bool = False
     strip: bool = True
     realtime: bool = False
+    signals: bool = False
+    """Show the signals while an episode runs."""
 
 
 Keep = Callable[[EpisodeReport, Facts], None]
@@ -161,6 +168,7 @@ def _run_one(spec: RunSpec, assembled: Assembled, log: Path) -> EpisodeReport:
         for name in (*same, "late_ticks", "scene_digest", "detail", "wall_s"):
             known[name] = getattr(result, name)
         known["sources"] = dict(result.sources)
+        known["recoveries"] = to_json(result.recoveries)
     return EpisodeReport(**known)
 
 

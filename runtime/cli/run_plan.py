@@ -69,11 +69,16 @@ class Wishes:
     sensing: str = "vision"
     any_profile: bool = False
     worker: bool = False
+    bundle: str = "none"
+    recovery_share: float | None = None
+    shadow: bool = False
+    localizer: str | None = None
+    signals: bool = False
 
     @property
     def only_sim(self) -> bool:
         """Whether nothing but the simulator was chosen."""
-        return self == Wishes(self.sim, policy_seed=self.policy_seed)
+        return self == Wishes(self.sim, policy_seed=self.policy_seed, signals=self.signals)
 
 
 def plan(wishes: Wishes, simulator: Simulator) -> tuple[RunSpec, ...]:
@@ -98,6 +103,7 @@ def plan(wishes: Wishes, simulator: Simulator) -> tuple[RunSpec, ...]:
         seed=wishes.seed,
         policy=wishes.policy or defaults.policy,
         policy_seed=wishes.policy_seed,
+        bundle=wishes.bundle,
         sensing=cast(Sensing, wishes.sensing),
         render=wishes.render,
         options=_options(wishes),
@@ -131,6 +137,14 @@ def _options(wishes: Wishes) -> dict[str, str]:
         options["any_profile"] = "yes"
     if wishes.worker:
         options["worker"] = "yes"
+    if wishes.recovery_share is not None:
+        options["recovery_share"] = f"{wishes.recovery_share:g}"
+    if wishes.shadow:
+        options["shadow"] = "yes"
+    if wishes.localizer is not None:
+        options["localizer"] = wishes.localizer
+    if wishes.signals:
+        options["signals"] = "yes"
     return options
 
 

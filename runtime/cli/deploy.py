@@ -1,0 +1,176 @@
+"""What is deployed beside the policy, put together for one episode: critics, skills, sensing.
+
+A bundle is named as in `--bundle` and `--arms`: `none`; `starter`, the library that ships; a
+folder of skills; and the controls `sham`, `random` and `takeover`, which stand for the starter
+bundle unless another follows after a colon (`sham:DIR`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+from zetta.critics.monitor import CriticMonitor
+from zetta.runtime.arbiter import PolicyOnly
+from zetta.runtime.cli.sight import Sight, check_finder, roles_of
+from zetta.runtime.core import (
+    Arbiter,
+    Env,
+    Localizer,
+    Monitor,
+    PolicySpec,
+    RunSpec,
+    Scene,
+)
+from zetta.runtime.errors import ConfigError
+from zetta.runtime.signals import SIGNALS
+from zetta.runtime.signals_source import Signals
+from zetta.runtime.skill_arbiter import Budgets, SkillArbiter
+from zetta.skills.bundles import NO_BUNDLE, STARTER, LoadedBundle, load_bundle
+from zetta.skills.compiled import CompiledSkill, compile_skill
+from zetta.skills.random_triggers import RandomMonitor, read_triggers
+from zetta.skills.shelf import library_folder
+
+CONTROLS: Final = ("sham", "random", "takeover")
+"""Arms that use a bundle otherwise than it is meant, to see what is due to what."""
+TRIGGERS: Final = "starter-triggers.json"
+"""When and how the starter bundle intervened on development scenes, for the control `random`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """The parts of an episode that belong to its bundle."""
+
+    arbiter: Arbiter
+    signals: Signals | None = None
+    localizer: Localizer | None = None
+    alone: bool = False
+    """Skills drive from the first tick to the last; the policy is not asked."""
+
+
+def split_bundle(name: str) -> tuple[str, str]:
+    """Return the control, or nothing, and the bundle that `name` stands for.
+
+    >>> split_bundle("starter"), split_bundle("sham"), split_bundle("sham:my/skills")
+    (('', 'starter'), ('sham', 'starter'), ('sham', 'my/skills'))
+    """
+    first, colon, rest = name.partition(":")
+    if first in CONTROLS:
+        return first, rest if colon else STARTER
+    return "", name
+
+
+@cache
+def bundle_of(name: str) -> LoadedBundle:
+    """Return the bundle behind `name`, loaded once in a process.
+
+    Raises:
+        ConfigError: no such bundle.
+        ScreenError: something in it is refused.
+    """
+    return load_bundle(split_bundle(name)[1])
+
+
+def bundle_digest(name: str) -> str:
+    """Return the hash of the bundle behind `name`, marked with the control; empty for none."""
+    control = split_bundle(name)[0]
+    digest = bundle_of(name).digest
+    if control == "random":
+        text = (library_folder() / TRIGGERS).read_bytes()
+        digest = hashlib.sha256(digest.encode() + text).hexdigest()
+    return f"{control}:{digest}" if control else digest
+
+
+def check_deployment(spec: RunSpec) -> None:
+    """Refuse a bundle or an option of one that cannot be deployed; nothing is built for it.
+
+    Raises:
+        ConfigError: unknown bundle, level, finder or number.
+        ScreenError: something in the bundle is refused.
+    """
+    bundle_of(spec.bundle).check_level(spec.sensing)
+    _budgets(spec)
+    check_finder(spec)
+
+
+def deploy(spec: RunSpec, env: Env, scene: Scene, policy: PolicySpec | None) -> Deployment:
+    """Put together what `spec.bundle` asks for.
+
+    Raises:
+        ConfigError, ScreenError: see `check_deployment`.
+        InfraError: the finder's weights cannot be read.
+    """
+    control, name = split_bundle(spec.bundle)
+    shown = spec.options.get("signals") == "yes"
+    if name == NO_BUNDLE and not shown:
+        return Deployment(PolicyOnly())
+    bundle, roles = bundle_of(spec.bundle), roles_of(scene)
+    sight = Sight(spec, env, roles)
+    if control == "takeover":
+        return Deployment(sight.takeover(), localizer=sight, alone=True)
+    wanted = None if shown else _wanted(bundle)
+    signals = Signals(
+        env.spec,
+        max_level=spec.sensing,
+        policy=policy,
+        look=None if spec.sensing in ("proprio", "policy") else sight.look,
+        oracle=sight.truth if spec.sensing == "oracle" else None,
+        wanted=wanted,
+    )
+    if name == NO_BUNDLE:
+        return Deployment(PolicyOnly(), signals, sight)
+    skills = [
+        compile_skill(package, control_hz=env.spec.control_hz, robot=sight.robot)
+        for package in bundle.packages
+        if package.fits(sight.bound, sight.errands)
+    ]
+    arbiter = SkillArbiter(
+        _monitor(control, spec, scene, bundle, skills, env),
+        {skill.name: skill for skill in skills},
+        signals.history,
+        _budgets(spec),
+        shadow=spec.options.get("shadow") == "yes",
+        sham=control == "sham",
+    )
+    return Deployment(arbiter, signals, sight)
+
+
+def _monitor(
+    control: str,
+    spec: RunSpec,
+    scene: Scene,
+    bundle: LoadedBundle,
+    skills: Sequence[CompiledSkill],
+    env: Env,
+) -> Monitor:
+    if control == "random":
+        past = read_triggers(library_folder() / TRIGGERS)
+        task = scene.task
+        seed = [zlib.crc32(f"{task.suite}/{task.index}/{spec.layout}".encode()), spec.seed]
+        return RandomMonitor(past, task.max_steps, [*seed, spec.policy_seed])
+    watchers = [watcher.compile(env.spec.control_hz) for watcher in bundle.watchers]
+    return CriticMonitor([*watchers, *(skill.critic for skill in skills)])
+
+
+def _wanted(bundle: LoadedBundle) -> frozenset[str]:
+    """Return everything below `vision`, and all of `vision` where the bundle reads any of it."""
+    read = {SIGNALS[name].level for name in bundle.signals}
+    levels = {"proprio", "policy"} | (read & {"vision", "oracle"})
+    return frozenset(name for name, signal in SIGNALS.items() if signal.level in levels)
+
+
+def _budgets(spec: RunSpec) -> Budgets:
+    text = spec.options.get("recovery_share")
+    if text is None:
+        return Budgets()
+    try:
+        share = float(text)
+    except ValueError:
+        share = -1.0
+    if not 0.0 <= share <= 1.0:
+        raise ConfigError(f"the recovery share is a number from 0 to 1, got {text!r}")
+    return Budgets(share=share)

@@ -1,0 +1,161 @@
+"""What sees for one episode: the finder of a run, and the roles of the errand at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Final, Protocol, runtime_checkable
+
+from zetta.primitives.grasps import HANDS, PANDA
+from zetta.primitives.localize.oracle import OracleFinder
+from zetta.primitives.localize.role_localizer import RoleLocalizer
+from zetta.primitives.localize.sightings import Finder
+from zetta.primitives.robot import Robot
+from zetta.primitives.roles import Errand, Roles, parse_instruction
+from zetta.primitives.takeover import takeover
+from zetta.runtime.arbiter import MotionOnly
+from zetta.runtime.core import (
+    Env,
+    Estimate,
+    HeightGrid,
+    Landmark,
+    Motion,
+    Observation,
+    RunSpec,
+    Scene,
+    Sensing,
+)
+from zetta.runtime.errors import ConfigError, suggest
+
+FINDERS: Final[Mapping[str, str]] = {
+    "tiny": "zetta.primitives.localize.tiny.serve:load",
+    "geometry": "zetta.primitives.localize.geometry:GeometryFinder",
+    "openvocab": "zetta.primitives.localize.openvocab:load",
+}
+"""What finds things in pictures; `NAME:FOLDER` hands a folder of weights over."""
+DEFAULT_FINDER: Final[Mapping[str, str]] = {"libero": "tiny"}
+"""What finds things in pictures, by simulator; `geometry` elsewhere."""
+
+
+@runtime_checkable
+class SurveyedEnv(Env, Protocol):
+    """A simulator that tells where every named thing is."""
+
+    def landmarks(self) -> tuple[Landmark, ...]:
+        """Return simulator truth about every named thing of the scene."""
+        ...
+
+
+def check_finder(spec: RunSpec) -> None:
+    """Refuse an unknown localiser.
+
+    Raises:
+        ConfigError: there is none of that name.
+    """
+    wanted = spec.options.get("localizer")
+    if wanted is not None and wanted.partition(":")[0] not in FINDERS:
+        raise ConfigError(f"unknown localizer {wanted!r}; {suggest(wanted, FINDERS)}")
+
+
+def roles_of(scene: Scene) -> Roles | None:
+    """Return what the instruction means; None where it is not understood.
+
+    Skills that need roles are then left out, and the policy drives as before.
+    """
+    try:
+        return parse_instruction(scene.task.instruction)
+    except ConfigError:
+        return None
+
+
+class Sight:
+    """What sees for one episode: the localiser of the errand at hand, and who asks it."""
+
+    def __init__(self, spec: RunSpec, env: Env, roles: Roles | None) -> None:
+        self._env, self._roles = env, roles
+        self._finder = _finder(spec, env)
+        self._current = self._localizer(roles)
+        self._surveyor: RoleLocalizer | None = None
+        self.level: Sensing = self._finder.level
+        self.cameras = tuple(c.name for c in env.spec.cameras if c.mount == "world")
+        self.bound: tuple[str, ...] = tuple(roles.phrases) if roles is not None else ()
+        self.errands = len(roles.steps) if roles is not None else 0
+
+    def locate(self, observation: Observation, roles: Sequence[str]) -> Mapping[str, Estimate]:
+        """Return an estimate for each role that the instruction names and that is seen."""
+        known = [role for role in roles if role in self.bound]
+        return self._current.locate(observation, known) if known else {}
+
+    def heights(self, observation: Observation) -> HeightGrid | None:
+        """Return what stands where."""
+        return self._current.heights(observation)
+
+    def look(self) -> Mapping[str, Estimate]:
+        """Look through the cameras now."""
+        return self.locate(self._env.observe(self.cameras, depth=True), self.bound)
+
+    def truth(self) -> Mapping[str, Estimate]:
+        """Return where things really are, for labels."""
+        if self._surveyor is None:
+            finder = OracleFinder(_surveyed(self._env).landmarks)
+            self._surveyor = RoleLocalizer(finder, self._roles)
+        return self._surveyor.locate(self._env.observe(), self.bound) if self.bound else {}
+
+    def robot(self, placement: str | None = None) -> Robot:
+        """Make the robot of one recovery."""
+        wanted = placement or (self._roles.placement if self._roles is not None else None)
+        return Robot(
+            self._env.spec.action,
+            control_hz=self._env.spec.control_hz,
+            hand=HANDS.get(self._env.spec.name, PANDA),
+            placement="in" if wanted == "in" else "on",
+        )
+
+    def takeover(self) -> MotionOnly:
+        """Return the arbiter that lets primitives do the whole task."""
+        roles = self._roles
+        if roles is None:
+            raise ConfigError(
+                "the instruction of this task is not understood, so primitives cannot do it; "
+                "leave the arm takeover out"
+            )
+
+        def begin(index: int) -> None:
+            errand = roles.steps[index]
+            self._current = self._localizer(errand)
+            self.bound = tuple(errand.phrases)
+
+        def motion() -> Motion:
+            return takeover(roles.steps, lambda errand: self.robot(errand.placement), begin)
+
+        return MotionOnly(motion, "skill:takeover")
+
+    def _localizer(self, roles: Roles | Errand | None) -> RoleLocalizer:
+        return RoleLocalizer(self._finder, roles)
+
+
+def _finder(spec: RunSpec, env: Env) -> Finder:
+    if spec.sensing == "oracle" and "localizer" not in spec.options:
+        return OracleFinder(_surveyed(env).landmarks)
+    wanted = spec.options.get("localizer", DEFAULT_FINDER.get(spec.sim, "geometry"))
+    return _load_finder(wanted)
+
+
+@cache
+def _load_finder(wanted: str) -> Finder:
+    kind, _, folder = wanted.partition(":")
+    module, _, attribute = FINDERS[kind].partition(":")
+    make = getattr(import_module(module), attribute)
+    finder: Finder = make(Path(folder)) if folder else make()
+    return finder
+
+
+def _surveyed(env: Env) -> SurveyedEnv:
+    if not isinstance(env, SurveyedEnv):
+        raise ConfigError(
+            f"the environment {env.spec.name} tells no simulator truth about places; "
+            "run with --sensing vision"
+        )
+    return env
