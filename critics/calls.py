@@ -106,10 +106,8 @@ def _window(
     if operator.timed:
         codes.append(f"d{ticks[1:]}")
     checker.scope.warns |= operator.name in ("mean", "path_length")
-    work = sum(value.work for value in values) + SERIES_WORK
+    work = sum(value.work for value in values) + SERIES_WORK * operator.passes
     work += SERIES_WORK * sum(value.kind == "series" and not value.known for value in values)
-    if operator.name in ("path_length", "spread"):
-        work += SERIES_WORK  # two passes
     kind: Kind = "condition" if operator.result == "condition" else "number"
     kept = axis if operator.place == "keep" else ""
     code = f"f_{operator.name}({', '.join(codes)})"

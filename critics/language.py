@@ -18,7 +18,7 @@ from zetta.critics.problems import Problem, Refused, in_order, parse_program
 from zetta.critics.sections import Sections, split
 from zetta.critics.statements import Flow, Statements, indented
 from zetta.critics.values import Scope, level_of
-from zetta.critics.wording import text_of
+from zetta.critics.wording import text_of, too_much
 from zetta.runtime.core import Sensing
 from zetta.runtime.signals import SignalSpec
 
@@ -125,6 +125,9 @@ def analyse_critic(
             Problem(end, "check can end without a verdict; add: return ok()", path)
         )
     armed = _armed(parts, scope)
+    if max(flow.work, armed.work) <= scope.max_work < flow.work + armed.work:
+        reason = too_much(flow.work + armed.work, scope.max_work)
+        scope.problems.append(Problem(parts.lines["ARMED_WHEN"], reason, path))
     _check_skill(parts, body.answers, check, scope)
     if scope.problems:
         return in_order(scope.problems)

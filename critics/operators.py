@@ -52,6 +52,8 @@ class Operator:
     place: Place = "refuse"
     least_ticks: int = 1
     """It looks at no fewer ticks than these."""
+    passes: int = 1
+    """What it costs, in passes over the window."""
     timed: bool = False
     """Its function also gets the time between the first and the last tick, in seconds."""
 
@@ -81,9 +83,16 @@ _ALL: Final = (
     Operator(
         "ago", (X, SECONDS), "number", "the value so many seconds ago", "x[k]", "keep",
     ),
-    Operator("mean", (X, SECONDS), "number", "the average", "(x[0] + … + x[k]) / (k + 1)", "keep"),
-    Operator("minimum", (X, SECONDS), "number", "the least value", "min(x[0..k])", "keep"),
-    Operator("maximum", (X, SECONDS), "number", "the greatest value", "max(x[0..k])", "keep"),
+    Operator(
+        "mean", (X, SECONDS), "number", "the average", "(x[0] + … + x[k]) / (k + 1)", "keep",
+        passes=2,
+    ),
+    Operator(
+        "minimum", (X, SECONDS), "number", "the least value", "min(x[0..k])", "keep", passes=2,
+    ),
+    Operator(
+        "maximum", (X, SECONDS), "number", "the greatest value", "max(x[0..k])", "keep", passes=2,
+    ),
     Operator(
         "delta", (X, SECONDS), "number", "the change, latest minus first", "x[0] - x[k]",
         "difference", 2,
@@ -94,16 +103,16 @@ _ALL: Final = (
     ),
     Operator(
         "spread", (X, SECONDS), "number", "greatest minus least value",
-        "max(x[0..k]) - min(x[0..k])", "difference",
+        "max(x[0..k]) - min(x[0..k])", "difference", passes=4,
     ),
     Operator(
         "path_length", (X, SECONDS), "number", "how far it went, back and forth",
-        "|x[0] - x[1]| + … + |x[k-1] - x[k]|", "difference", 2,
+        "|x[0] - x[1]| + … + |x[k-1] - x[k]|", "difference", 2, passes=4,
     ),
     Operator(
         "crossed", (X, Argument("level", "level"), SECONDS), "condition",
         "it went through the level, up or down", "x[i] >= level differs from x[i+1] >= level for "
-        "an i < k", "difference", 2,
+        "an i < k", "difference", 2, passes=2,
     ),
     Operator(
         "held", (CONDITION, SECONDS), "condition", "it was true all the time",
