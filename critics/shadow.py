@@ -1,0 +1,45 @@
+"""Critics on a log: what they would have said, tick by tick.
+
+Critics are functions of the signals, and signals are logged, so a log gives the verdicts of the
+live run again; and a log of a run without critics shows what they would have said in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from zetta.runtime.core import Monitor, Tick, Verdict
+from zetta.runtime.errors import ConfigError
+from zetta.runtime.loop import POLICY
+from zetta.runtime.signals import SignalHistory
+
+
+def replay_verdicts(
+    ticks: Sequence[Tick], monitor: Monitor, control_hz: float
+) -> tuple[tuple[Verdict, ...], ...]:
+    """Return what `monitor` says at each tick of a logged episode.
+
+    Args:
+        ticks: the log, whole.
+        monitor: runs the critics; it is begun anew.
+        control_hz: ticks per second of the log.
+
+    Raises:
+        ConfigError: the log holds no signals.
+    """
+    names = tuple(ticks[0].signals) if ticks else ()
+    if ticks and not names:
+        raise ConfigError(
+            "this log holds no signals; run the episode again with --signals or with a bundle"
+        )
+    history = SignalHistory(names, control_hz)
+    monitor.begin()
+    said = []
+    driving = POLICY
+    for tick in ticks:
+        history.push(np.array([tick.signals[name] for name in names]))
+        said.append(monitor.judge(history, driving))
+        driving = tick.source
+    return tuple(said)
