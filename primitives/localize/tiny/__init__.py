@@ -1,0 +1,1 @@
+"""A tiny localiser: named things of the LIBERO scenes from one RGB-D picture, on one CPU thread."""
