@@ -233,27 +233,36 @@ def choose(
 class Surroundings:
     """What stands around a thing: the heights over the ground, the thing itself left out."""
 
-    def __init__(self, grid: HeightGrid | None, thing: Estimate, margin: float = 0.008) -> None:
+    def __init__(
+        self,
+        grid: HeightGrid | None,
+        thing: Estimate,
+        margin: float = 0.008,
+        held: tuple[Array, float] | None = None,
+    ) -> None:
         """Leave out of `grid` what belongs to `thing`, with a `margin` to all sides, metres.
 
-        Cells where nothing was seen count as free, and so does everything without a grid.
+        What is `held` (its middle and its radius) is left out too, as far as it was seen. Cells
+        where nothing was seen count as free, and so does everything without a grid.
         """
         self._grid = grid
         self._middle, self._top = thing.position[:2], top_of(thing)
         if grid is None:
             return
         nx, ny = grid.heights.shape
-        x = grid.origin[0] + grid.cell * (np.arange(nx) + 0.5)
-        y = grid.origin[1] + grid.cell * (np.arange(ny) + 0.5)
-        dx, dy = x[:, None] - thing.position[0], y[None, :] - thing.position[1]
+        x = grid.origin[0] + grid.cell * (np.arange(nx)[:, None] + 0.5)
+        y = grid.origin[1] + grid.cell * (np.arange(ny)[None, :] + 0.5)
+        dx, dy = x - thing.position[0], y - thing.position[1]
         c, s = math.cos(thing.yaw), math.sin(thing.yaw)
         half = thing.extent[:2] / 2.0 + margin
         inside = (np.abs(c * dx + s * dy) <= half[0]) & (np.abs(c * dy - s * dx) <= half[1])
         seen = np.where(np.isfinite(grid.heights), grid.heights, -np.inf)
+        own = inside & (seen > bottom_of(thing) + 0.01) & (seen < top_of(thing) + 0.02)
+        self._own = np.column_stack([a[own] for a in np.broadcast_arrays(x, y, seen)])  # (N, 3)
+        inside &= seen < top_of(thing) + 0.02  # what is higher hangs over it
+        if held is not None:
+            inside |= np.hypot(x - held[0][0], y - held[0][1]) <= held[1] + 0.02
         self._heights = np.where(inside, -np.inf, seen)  # (NX, NY)
-        low, high = bottom_of(thing) + 0.01, top_of(thing) + 0.02
-        own = inside & (seen > low) & (seen < high)
-        self._own = np.column_stack([a[own] for a in np.broadcast_arrays(x[:, None], y, seen)])
 
     def on_rim(self, grasp: Grasp) -> Grasp:
         """Return a rim grasp moved to where the rim was seen, when the thing lies tilted.
@@ -308,6 +317,15 @@ class Surroundings:
         share = np.linspace(0.0, 1.0, 2 + int(length / 0.01))
         spots = start[:2] + share[:, None, None] * along + np.linspace(-1, 1, 5)[:, None] * across
         return self.highest(spots.reshape(-1, 2))  # (5 N, 2)
+
+    def way_over(self, start: Array, end: Array, hand: HandGeometry, room: float) -> float:
+        """Return how high the grip site travels from `start` to `end`, `room` above all below.
+
+        The fingers pass over what is in their way, the hand over what is beside it.
+        """
+        fingers = self.corridor(start, end, 0.05) + hand.finger_below
+        palm = self.corridor(start, end, hand.hand_half_along) - hand.hand_above
+        return max(fingers, palm) + room
 
 
 def _around(grasp: Grasp, along: Array, across: Collection[float] | Array) -> Array:

@@ -34,6 +34,8 @@ LIFT = 0.04
 """How far a grasp lifts to see whether the thing comes along."""
 SINK = 0.025
 """How far below the top of a receptacle its floor may be: plates are hollow."""
+_TURNING = 0.5
+"""A hand that has to turn by more than this is not ready to come down, radians."""
 _RESTING_S = 0.2
 """Time after which what no longer sinks over its goal counts as resting on something."""
 TRIES = 2
@@ -102,7 +104,7 @@ def descend(arm: Arm, grasp: Grasp, around: Surroundings, seconds: float = 5.0) 
     arm.closing = False
     travel = max(
         float(grasp.point[2]) + HOVER,
-        around.corridor(arm.position, grasp.point, 0.05) + arm.hand.finger_below + CLEARANCE,
+        around.way_over(arm.position, grasp.point, arm.hand, CLEARANCE),
     )
     progress = arm.progress()
     wide = min(grasp.width + 0.004, 0.9 * arm.hand.opening)
@@ -125,6 +127,9 @@ def descend(arm: Arm, grasp: Grasp, around: Surroundings, seconds: float = 5.0) 
             target[2] = max(target[2], travel)
             if arm.position[2] < target[2] - 0.04:
                 target[:2] = arm.position[:2]
+        if turn > _TURNING:
+            # A hand that is still tilted or turned sweeps wide; it does not sink meanwhile.
+            target[2] = max(target[2], float(arm.position[2]))
         yield from arm.toward(target, rotation)
     raise AssertionError("the last round returns")
 

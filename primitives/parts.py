@@ -182,7 +182,7 @@ def push(arm: Arm, thing: Estimate, place: Estimate) -> Steps[Outcome]:
     start[2] = ground + (_OVER_GROUND if hollow else max(_OVER_GROUND, thing.extent[2] / 2.0))
     rotation = downward(arm.rotation)
     arm.closing = True
-    over = around.corridor(arm.position, start, 0.05) + arm.hand.finger_below + 0.03
+    over = around.way_over(arm.position, start, arm.hand, 0.03)
     arrival = yield from fly(arm, start + 0.06 * UP, rotation, max(over, float(start[2]) + 0.06))
     if arrival.short > 0.03:
         return arrival.outcome("the start of the push")

@@ -197,7 +197,7 @@ class Robot:
         if self._load is not None:
             goal -= self._load.middle(arm) - arm.position
             goal[2] += float(self._load.extent[2]) / 2.0
-        way = around.corridor(arm.position, goal, 0.05) + arm.hand.finger_below + 0.03
+        way = around.way_over(arm.position, goal, arm.hand, 0.03)
         arrival = yield from motions.fly(arm, goal, downward(arm.rotation), way)
         return arrival.outcome(f"the point above the {thing.role}")
 
@@ -244,7 +244,8 @@ class Robot:
         if place is None:
             return Outcome(False, f"the {role} was not found")
         load = self._present_load(seen_at)
-        around = Surroundings(arm.sense.heights, place)
+        held = (load.middle(arm), float(load.extent[:2].max()) / 2.0)
+        around = Surroundings(arm.sense.heights, place, held=held)
         goal = goal_in(place, load, arm) if self._placement == "in" else goal_on(place)
         outcome = yield from carry(arm, load, goal, around)
         if not outcome.completed:
