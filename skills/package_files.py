@@ -77,6 +77,8 @@ def read_files(folder: Path) -> PackageFiles:
     if not folder.is_dir():
         what = "is a file" if folder.exists() else "does not exist"
         raise ScreenError(f"{folder} {what}; a skill package is a folder with {PAGE}")
+    if not (folder / PAGE).exists():
+        raise ScreenError(f"{folder} is no skill package: there is no {PAGE} in it")
     contents: dict[str, bytes] = {}
     notices: list[str] = []
     try:

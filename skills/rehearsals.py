@@ -100,8 +100,13 @@ class Rehearsal:
         start: tuple[float, float, float] = (0.0, 0.0, 0.3),
         seed: int = 0,
         confidence: float = 0.9,
+        pace: float = 1.0,
     ) -> None:
-        """`start` is the hand's place, its height above the table; `things` by role."""
+        """`start` is the hand's place, its height above the table; `things` by role.
+
+        Each move takes `pace` times as long as it is told to.
+        """
+        self._pace = pace
         self._rng = np.random.default_rng(seed)
         self._sizes = {role: read_only(thing.size) for role, thing in things.items()}
         self.places = {role: thing.centre for role, thing in things.items()}
@@ -130,7 +135,7 @@ class Rehearsal:
     def move(self, x: float, y: float, z: float, seconds: float) -> None:
         """Go somewhere on a smooth path; `z` is above the table."""
         start, goal = self.hand.copy(), np.array([x, y, TABLE_Z + z])
-        for share in np.linspace(0.0, 1.0, round(seconds * HZ) + 1)[1:]:
+        for share in np.linspace(0.0, 1.0, round(seconds * self._pace * HZ) + 1)[1:]:
             eased = share * share * (3.0 - 2.0 * share)
             self._tick(start + eased * (goal - start))
 

@@ -128,6 +128,9 @@ def read_window(text: str, path: Path) -> ReplayWindow:
 def window_text(window: ReplayWindow, digits: int = 4) -> str:
     """Return a window as JSON text, its values rounded to `digits` decimals."""
     signals = {name: _compact(values, digits) for name, values in window.signals.items()}
+    if not any(isinstance(values, list) for values in signals.values()):
+        first = next(iter(signals))  # one list says how long the window is
+        signals[first] = [cast("float | None", signals[first])] * window.ticks
     rows = ",\n".join(
         f"    {json.dumps(name)}: {json.dumps(values)}" for name, values in signals.items()
     )

@@ -11,7 +11,7 @@ from zetta.skills.package_files import PAGE
 
 def library_folder() -> Path:
     """Return the folder of the skills that come with zetta."""
-    return Path(__file__).parent / "library"
+    return Path(__file__).resolve().parent / "library"
 
 
 def package_folders(folder: Path) -> tuple[Path, ...]:

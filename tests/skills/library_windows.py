@@ -38,12 +38,11 @@ class Drawn:
     span: tuple[int, int] | None = None
 
 
-def scene(object_: Thing = CAN, receptacle: Thing | None = BASKET, seed: int = 0) -> Rehearsal:
+def scene(
+    object_: Thing = CAN, receptacle: Thing = BASKET, seed: int = 0, pace: float = 1.0
+) -> Rehearsal:
     """Return a hand above a table with an object and a receptacle."""
-    things = {"object": object_}
-    if receptacle is not None:
-        things["receptacle"] = receptacle
-    return Rehearsal(things, seed=seed)
+    return Rehearsal({"object": object_, "receptacle": receptacle}, seed=seed, pace=pace)
 
 
 # ------------------------------------------------------------------------- ordinary pieces
@@ -86,6 +85,17 @@ def ordinary(seed: int = 0) -> Rehearsal:
     take(r)
     carry(r)
     let_go(r)
+    return r
+
+
+def brisk() -> Rehearsal:
+    """Return a can that goes into a basket within four seconds."""
+    r = scene(seed=8, pace=0.45)
+    approach(r)
+    take(r, wait=0.0)
+    r.move(r.hand[0], r.hand[1], 0.20, 0.8)
+    r.to("receptacle", 0.12, 1.6)
+    let_go(r, wait=0.0)
     return r
 
 
@@ -162,6 +172,7 @@ def unseen() -> Rehearsal:
 
 SILENT: Mapping[str, tuple[Callable[[], Rehearsal], str]] = {
     "silent-ordinary": (ordinary, "a can is taken, carried and put into a basket"),
+    "silent-brisk": (brisk, "a can is put into a basket within four seconds"),
     "silent-careful": (careful, "a box is taken slowly, with pauses"),
     "silent-rim": (by_the_rim, "a bowl is taken by its thin rim"),
     "silent-after-work": (after_work, "after a delivery the hand closes, goes home and waits"),
@@ -180,9 +191,9 @@ def silent(*but: str) -> Iterator[Drawn]:
 # ------------------------------------------------------------------------- regrasp
 
 
-def missed(seed: int, aside: float, thing: Thing, lift: bool) -> Rehearsal:
+def missed(seed: int, aside: float, thing: Thing, lift: bool, pace: float = 1.0) -> Rehearsal:
     """Return a hand that closes beside the object and, perhaps, goes on as if it had it."""
-    r = scene(thing, seed=seed)
+    r = scene(thing, seed=seed, pace=pace)
     approach(r, aside=(0.0, aside))
     r.wait(0.2)
     r.close(0.6)
@@ -212,6 +223,8 @@ def regrasp() -> Iterator[Drawn]:
                 missed(10, 0.055, CAN, lift=True))  # fmt: skip
     yield Drawn("fires-and-waits", "fires", "closed beside a box, stays there",
                 missed(11, 0.06, BOX, lift=False))  # fmt: skip
+    yield Drawn("fires-brisk", "fires", "a fast hand closes beside a can",
+                missed(13, 0.055, CAN, lift=True, pace=0.45))  # fmt: skip
     yield Drawn("silent-push", "silent", "a plate is pushed with a closed hand", pushed_closed())
     yield Drawn("disarmed-unseen", "disarmed", "the object is never seen", never_seen_miss())
     yield from silent()
@@ -352,9 +365,11 @@ def unseen_stall() -> Rehearsal:
 # ------------------------------------------------------------------------- wrong-object
 
 
-def elsewhere(seed: int, thing: Thing, at: tuple[float, float], closes: float | None) -> Rehearsal:
+def elsewhere(
+    seed: int, thing: Thing, at: tuple[float, float], closes: float | None, pace: float = 1.0
+) -> Rehearsal:
     """Return a hand that goes down where the object used to be."""
-    r = scene(thing, seed=seed)
+    r = scene(thing, seed=seed, pace=pace)
     r.wait(0.2)
     r.move(*at, 0.14, 1.6)
     r.move(*at, 0.03, 0.9)
@@ -409,6 +424,8 @@ def wrong_object() -> Iterator[Drawn]:
     yield Drawn("fires-neighbour", "fires", "the hand goes down onto another thing",
                 elsewhere(41, BOX, (0.12, -0.12), 0.05))  # fmt: skip
     yield Drawn("fires-shelf", "fires", "the hand takes a twin from a shelf", on_a_shelf())
+    yield Drawn("fires-brisk", "fires", "a fast hand takes another thing",
+                elsewhere(45, BOX, (0.12, -0.12), 0.05, pace=0.45))  # fmt: skip
     yield Drawn("silent-side", "silent", "the hand comes low, from the side", from_the_side())
     yield Drawn("silent-high", "silent", "the object stands on a cabinet", high_object())
     yield Drawn("disarmed-unseen", "disarmed", "the object is never seen", unseen())
@@ -432,9 +449,9 @@ def held_still(over: bool) -> Rehearsal:
     return r
 
 
-def carried_astray() -> Rehearsal:
+def carried_astray(pace: float = 1.0) -> Rehearsal:
     """Return a box that is carried to where the plate used to be."""
-    r = scene(BOX, PLATE, seed=51)
+    r = scene(BOX, PLATE, seed=51, pace=pace)
     approach(r, depth=0.0)
     take(r, 0.04)
     r.move(r.hand[0], r.hand[1], 0.20, 1.0)
@@ -471,6 +488,8 @@ def reseat() -> Iterator[Drawn]:
     yield Drawn("fires-over", "fires", "the hand stands still over the basket", held_still(True))
     yield Drawn("fires-halfway", "fires", "the hand stands still halfway", held_still(False))
     yield Drawn("fires-astray", "fires", "the hand carries away from the plate", carried_astray())
+    yield Drawn("fires-brisk", "fires", "a fast hand carries away from the plate",
+                carried_astray(0.45))  # fmt: skip
     yield Drawn("fires-beside", "fires", "the hand goes down beside the basket", put_down_astray())
     yield Drawn("silent-round", "silent", "the hand goes round an obstacle", round_about())
     yield Drawn("disarmed-unseen", "disarmed", "the receptacle is never seen", no_receptacle())

@@ -6,15 +6,15 @@ REFRACTORY_S = 2.0
 
 
 def check(w, p):
-    if not held(w.holding > 0.5, 1.5):
+    if not held(w.holding > 0.5, p.course):
         return ok()
     if now(w.receptacle_confidence) < p.sure:
         return ok()
     if now(w.receptacle_offset) > p.far:
-        if delta(w.receptacle_offset, 1.5) > p.astray:
+        if delta(w.receptacle_offset, p.course) > p.astray:
             return recover("the hand carries away from the receptacle")
-        down = delta(w.ee_z, 1.0) < 0.0 - p.descent
-        if down and delta(w.receptacle_offset, 1.0) > 0.0 - p.nearing:
+        down = delta(w.ee_z, p.course) < 0.0 - p.descent
+        if down and delta(w.receptacle_offset, p.course) > 0.0 - p.nearing:
             return recover("the hand goes down far from the receptacle")
     if not held(w.holding > 0.5, p.stall):
         return ok()
