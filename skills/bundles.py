@@ -35,6 +35,7 @@ class Watcher:
     name: str
     path: Path
     checked: CheckedCritic = field(repr=False)
+    signals: Mapping[str, SignalSpec] = field(repr=False)
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
 
     def compile(self, control_hz: float) -> Critic:
@@ -44,7 +45,8 @@ class Watcher:
             str(self.path),
             self.name,
             control_hz,
-            parameters=self.parameters,
+            self.signals,
+            self.parameters,
         )
 
 
@@ -139,7 +141,7 @@ def _watcher(path: Path, signals: Mapping[str, SignalSpec]) -> Watcher:
     if isinstance(checked, tuple):
         raise_problems(checked)
         raise AssertionError("unreachable: problems were raised")
-    return Watcher(path.stem, path, checked, parameters)
+    return Watcher(path.stem, path, checked, signals, parameters)
 
 
 def _bundle(

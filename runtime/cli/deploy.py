@@ -15,6 +15,7 @@ from functools import cache
 from typing import Final
 
 from zetta.critics.monitor import CriticMonitor
+from zetta.runtime import registry
 from zetta.runtime.arbiter import PolicyOnly
 from zetta.runtime.cli.sight import Sight, check_finder, roles_of
 from zetta.runtime.core import (
@@ -27,8 +28,8 @@ from zetta.runtime.core import (
     Scene,
 )
 from zetta.runtime.errors import ConfigError
-from zetta.runtime.signals import SIGNALS
-from zetta.runtime.signals_source import Signals
+from zetta.runtime.signals import names_up_to
+from zetta.runtime.signals_source import ExtraSignal, Signals, signals_with
 from zetta.runtime.skill_arbiter import Budgets, SkillArbiter
 from zetta.skills.bundles import NO_BUNDLE, STARTER, LoadedBundle, load_bundle
 from zetta.skills.compiled import CompiledSkill, compile_skill
@@ -72,7 +73,7 @@ def bundle_of(name: str) -> LoadedBundle:
         ConfigError: no such bundle.
         ScreenError: something in it is refused.
     """
-    return load_bundle(split_bundle(name)[1])
+    return load_bundle(split_bundle(name)[1], signals_with(_installed()))
 
 
 def bundle_digest(name: str) -> str:
@@ -112,7 +113,7 @@ def deploy(spec: RunSpec, env: Env, scene: Scene, policy: PolicySpec | None) -> 
     sight = Sight(spec, env, roles)
     if control == "takeover":
         return Deployment(sight.takeover(), localizer=sight, alone=True)
-    wanted = None if shown else _wanted(bundle)
+    wanted = None if shown else _wanted(bundle, env)
     signals = Signals(
         env.spec,
         max_level=spec.sensing,
@@ -120,11 +121,17 @@ def deploy(spec: RunSpec, env: Env, scene: Scene, policy: PolicySpec | None) -> 
         look=None if spec.sensing in ("proprio", "policy") else sight.look,
         oracle=sight.truth if spec.sensing == "oracle" else None,
         wanted=wanted,
+        extra=_installed(),
     )
     if name == NO_BUNDLE:
         return Deployment(PolicyOnly(), signals, sight)
     skills = [
-        compile_skill(package, control_hz=env.spec.control_hz, robot=sight.robot)
+        compile_skill(
+            package,
+            control_hz=env.spec.control_hz,
+            robot=sight.robot,
+            signals=signals_with(_installed()),
+        )
         for package in bundle.packages
         if package.fits(sight.bound, sight.errands)
     ]
@@ -156,11 +163,14 @@ def _monitor(
     return CriticMonitor([*watchers, *(skill.critic for skill in skills)])
 
 
-def _wanted(bundle: LoadedBundle) -> frozenset[str]:
-    """Return everything below `vision`, and all of `vision` where the bundle reads any of it."""
-    read = {SIGNALS[name].level for name in bundle.signals}
-    levels = {"proprio", "policy"} | (read & {"vision", "oracle"})
-    return frozenset(name for name, signal in SIGNALS.items() if signal.level in levels)
+def _wanted(bundle: LoadedBundle, env: Env) -> frozenset[str]:
+    """Return every cheap signal, for the log, and what the bundle reads beside them."""
+    return names_up_to("policy", len(env.spec.arms)) | bundle.signals
+
+
+@cache
+def _installed() -> tuple[ExtraSignal, ...]:
+    return tuple(registry.installed_signals())
 
 
 def _budgets(spec: RunSpec) -> Budgets:

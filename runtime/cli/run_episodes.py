@@ -15,6 +15,7 @@ from typing import Any, Final
 from zetta.runtime.cli import output
 from zetta.runtime.cli.assemble import Assembled, Assembler
 from zetta.runtime.cli.live import LiveLine
+from zetta.runtime.cli.live_signals import LiveSignals
 from zetta.runtime.core import Init, RunSpec
 from zetta.runtime.episode_log import read_episode
 from zetta.runtime.errors import ZettaError
@@ -121,7 +122,7 @@ def run_here(
         for i, spec in enumerate(specs):
             log = folder / EPISODES / f"{i:03d}"
             label = f"episode {i + 1}/{len(specs)}"
-            with LiveLine(label) as line:
+            with LiveSignals(label) if manner.signals else LiveLine(label) as line:
                 clock = MonotonicClock() if manner.realtime else None
                 assembled = assembler.assemble(spec, log, [line], clock)
                 report = _run_one(spec, assembled, log)

@@ -1,0 +1,184 @@
+"""What a bundle deploys: levels, controls, and that nothing sees what it may not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.runtime.scripted_parts import Notebook
+from zetta.critics.monitor import CriticMonitor
+from zetta.critics.shadow import replay_verdicts
+from zetta.runtime.cli.assemble import check_options
+from zetta.runtime.cli.deploy import bundle_of, deploy, split_bundle
+from zetta.runtime.core import (
+    Action,
+    EpisodeResult,
+    Init,
+    Landmark,
+    RunSpec,
+    Scene,
+    Step,
+    Truth,
+    read_only,
+)
+from zetta.runtime.errors import ConfigError
+from zetta.runtime.loop import Episode
+from zetta.runtime.registry import policy
+from zetta.sims.toy import ToyEnv, ToySimulator
+from zetta.skills.compiled import compile_skill
+
+MARKER = 7.654321
+SPEC = RunSpec("toy", "toy_swap", 0, Init(0), policy="toy/reach", bundle="starter")
+
+
+class Planted(ToyEnv):
+    """The toy, with a number in its simulator truth that occurs nowhere else."""
+
+    def step(self, action: Action) -> Step:
+        return self._planted(super().step(action))
+
+    def reset(self, scene: Scene) -> Step:
+        return self._planted(super().reset(scene))
+
+    def landmarks(self) -> tuple[Landmark, ...]:
+        mark = read_only([MARKER, -MARKER, MARKER])
+        return tuple(replace(each, position=mark) for each in super().landmarks())
+
+    def _planted(self, step: Step) -> Step:
+        assert step.truth is not None
+        objects = {name: read_only(np.full(7, MARKER)) for name in step.truth.objects}
+        return replace(step, truth=Truth(objects, step.truth.predicates, {"joint": MARKER}))
+
+
+def run(spec: RunSpec, env: ToyEnv | None = None) -> tuple[EpisodeResult, Notebook]:
+    simulator = ToySimulator()
+    env = env or simulator.make(spec.suite, spec.task)
+    scene = Scene(simulator.task(spec.suite, spec.task), spec.layout, spec.seed)
+    driver, notebook = policy(spec.policy), Notebook()
+    deployed = deploy(spec, env, scene, driver.spec)
+    episode = Episode(
+        env,
+        scene,
+        deployed.arbiter,
+        None if deployed.alone else driver,
+        signals=deployed.signals,
+        localizer=deployed.localizer,
+        sinks=[notebook],
+    )
+    return episode.run(), notebook
+
+
+def actions(notebook: Notebook) -> list[list[float]]:
+    return [tick.action.tolist() for tick in notebook.ticks]
+
+
+def seen(notebook: Notebook) -> list[float]:
+    """Return every number that a critic or a skill could have read."""
+    return [value for tick in notebook.ticks for value in tick.signals.values()]
+
+
+def has_marker(values: list[float]) -> bool:
+    return bool(np.isclose(np.abs(np.array(values)), MARKER, atol=1e-6).any())
+
+
+@pytest.mark.parametrize("bundle", ["starter", "takeover"])
+def test_at_level_vision_no_simulator_truth_reaches_signals_or_actions(bundle: str) -> None:
+    spec = replace(SPEC, bundle=bundle)
+    env = Planted(ToySimulator().make(spec.suite, spec.task).toy)
+    result, notebook = run(spec, env)
+    _, untouched = run(spec)
+    assert any(source.startswith("skill:") for source in result.sources)
+    assert not has_marker(seen(notebook))
+    assert actions(notebook) == actions(untouched)
+
+
+def test_at_level_oracle_the_planted_numbers_are_seen_so_the_check_can_fail() -> None:
+    env = Planted(ToySimulator().make(SPEC.suite, SPEC.task).toy)
+    _, notebook = run(replace(SPEC, sensing="oracle"), env)
+    assert has_marker(seen(notebook))
+
+
+def test_without_a_bundle_the_actions_are_those_of_the_bare_policy() -> None:
+    bare = replace(SPEC, bundle="none")
+    _, alone = run(bare)
+    _, watched = run(replace(bare, options={"signals": "yes"}))
+    _, shadowed = run(replace(SPEC, options={"shadow": "yes"}))
+    assert actions(alone) == actions(watched) == actions(shadowed)
+
+
+def test_shadow_mode_records_what_starter_would_have_done() -> None:
+    result, _ = run(replace(SPEC, options={"shadow": "yes"}))
+    live, _ = run(SPEC)
+    assert live.recoveries
+    first, real = result.recoveries[0], live.recoveries[0]
+    assert (first.tick, first.skill, first.ending) == (real.tick, real.skill, "shadow")
+
+
+def test_verdicts_of_the_live_run_follow_from_its_log() -> None:
+    fired = 0
+    for k in range(6):
+        spec = replace(SPEC, layout=Init(k))
+        _, notebook = run(spec)
+        bundle = bundle_of("starter")
+        skills = [
+            compile_skill(package, control_hz=20.0, robot=_no_robot)
+            for package in bundle.packages
+            if package.fits(("object", "receptacle"))
+        ]
+        watchers = [watcher.compile(20.0) for watcher in bundle.watchers]
+        monitor = CriticMonitor([*watchers, *(skill.critic for skill in skills)])
+        live = [tick.verdicts for tick in notebook.ticks]
+        assert list(replay_verdicts(notebook.ticks, monitor, 20.0)) == live
+        fired += sum(bool(verdicts) for verdicts in live)
+    assert fired
+
+
+def test_the_share_bounds_what_skills_drive() -> None:
+    for share in ("0", "0.1"):
+        result, _ = run(replace(SPEC, options={"recovery_share": share}))
+        driven = sum(n for source, n in result.sources.items() if source != "policy")
+        assert driven <= float(share) * 160
+
+
+def test_takeover_never_asks_the_policy_and_sham_never_drives() -> None:
+    taken, _ = run(replace(SPEC, bundle="takeover"))
+    assert set(taken.sources) == {"skill:takeover"}
+    assert taken.inferences == 0
+    sham, _ = run(replace(SPEC, bundle="sham"))
+    assert set(sham.sources) == {"policy"}
+    assert sham.interventions == len(sham.recoveries) > 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"bundle": "startr"}, "did you mean 'starter'"),
+        ({"bundle": "/nowhere/at/all"}, "folder of skills"),
+        ({"bundle": "starter", "sensing": "proprio"}, "senses at level 'vision'"),
+        ({"options": {"recovery_share": "2"}}, "from 0 to 1"),
+        ({"options": {"recovery_share": "much"}}, "from 0 to 1"),
+        ({"options": {"localizer": "tinny"}}, "did you mean 'tiny'"),
+    ],
+)
+def test_what_cannot_be_deployed_is_refused(changes: Mapping[str, object], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        check_options(replace(SPEC, **changes))  # type: ignore[arg-type]
+
+
+def test_an_empty_folder_is_no_bundle(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="holds no skill"):
+        bundle_of(str(tmp_path))
+
+
+def test_a_control_stands_for_the_starter_bundle_unless_another_follows() -> None:
+    assert split_bundle("sham") == ("sham", "starter")
+    assert split_bundle("random:my/skills") == ("random", "my/skills")
+    assert split_bundle("none") == ("", "none")
+
+
+def _no_robot() -> None:
+    raise AssertionError("a replay starts no recovery")
