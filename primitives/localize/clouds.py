@@ -54,9 +54,15 @@ def world_points(depth: npt.NDArray[np.float32], camera: Camera) -> Array:
 
     Pixel `(column, row)` is the ray through `(column + 0.5, row + 0.5)`.
     """
+    rays = directions(depth.shape, camera)
+    return np.asarray(rays * depth[..., None].astype(np.float64) + camera.T_world_cam[:3, 3])
+
+
+def directions(shape: tuple[int, ...], camera: Camera) -> Array:
+    """Return the ray of every pixel, one metre deep, world frame. Shape (height, width, 3)."""
     intrinsics = np.ascontiguousarray(camera.intrinsics, dtype=np.float64)
-    local = _rays(*depth.shape, intrinsics.tobytes()) * depth[..., None].astype(np.float64)
-    return np.asarray(local @ camera.T_world_cam[:3, :3].T + camera.T_world_cam[:3, 3])
+    local = _rays(shape[0], shape[1], intrinsics.tobytes())
+    return np.asarray(local @ camera.T_world_cam[:3, :3].T)
 
 
 def believable(depth: npt.NDArray[np.float32]) -> Mask:
@@ -106,7 +112,11 @@ class Cloud:
     """World frame, metres. Shape (height, width, 3)."""
     valid: Mask
     """Pixels that show a surface which is not the robot's hand. Shape (height, width)."""
+    readable: Mask
+    """Pixels with a depth that is believed, the hand included. Shape (height, width)."""
     image: Image
+    rays: Array
+    """Direction of every pixel, world frame. Shape (height, width, 3)."""
     eye: Array
     """Where the camera stands, world frame. Shape (3,)."""
     pitch: float
@@ -123,12 +133,16 @@ def clouds(
             continue
         camera = observation.cameras[name]
         points = world_points(depth, camera)
-        valid = believable(depth)
+        readable = believable(depth)
+        valid = readable.copy()
         for arm in observation.proprio.arms:
             valid &= ~in_hand(points, arm, shape)
         image = observation.images.get(name)
         if image is None or image.shape[:2] != depth.shape:
             image = np.zeros((*depth.shape, 3), dtype=np.uint8)
         eye = np.asarray(camera.T_world_cam[:3, 3])
-        found.append(Cloud(name, points, valid, image, eye, 1.0 / float(camera.intrinsics[0, 0])))
+        pitch = 1.0 / float(camera.intrinsics[0, 0])
+        found.append(
+            Cloud(name, points, valid, readable, image, directions(depth.shape, camera), eye, pitch)
+        )
     return tuple(found)

@@ -8,13 +8,14 @@ NaN, like one that nobody saw. What the fingers hold stays in.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import ndimage
 from scipy.spatial.transform import Rotation
 
-from zetta.primitives.localize.clouds import HandShape, Mask, clouds
+from zetta.primitives.localize.clouds import Cloud, HandShape, Mask, clouds
 from zetta.runtime.core import ArmState, Array, HeightGrid, Observation, read_only
 
 _VOXEL = 0.03
@@ -69,6 +70,14 @@ def height_grid(
     return HeightGrid(
         read_only(first * cell), cell, read_only(_without_gaps(heights)), observation.proprio.t
     )
+
+
+def without_arm(cloud: Cloud, arms: Sequence[ArmState], shape: HandShape) -> Cloud:
+    """Return a cloud whose pixels of the wrist and the forearm are no longer valid."""
+    valid = cloud.valid.copy()
+    for arm in arms:
+        valid[valid] = ~_of_the_arm(cloud.points[valid], arm, shape)
+    return replace(cloud, valid=valid)
 
 
 def _without_gaps(heights: Array) -> Array:
