@@ -107,6 +107,7 @@ class Rehearsal:
         Each move takes `pace` times as long as it is told to.
         """
         self._pace = pace
+        self._seed = seed
         self._rng = np.random.default_rng(seed)
         self._sizes = {role: read_only(thing.size) for role, thing in things.items()}
         self.places = {role: thing.centre for role, thing in things.items()}
@@ -200,7 +201,8 @@ class Rehearsal:
 
     def signals(self) -> dict[str, Array]:
         """Return every signal of every tick, as the runtime computes them. Shape (T,) each."""
-        looks = _Looks(self)
+        self._rng = np.random.default_rng(self._seed)  # the same noise however often it is asked
+        looks = _Looks(self, self._rng)
         source = Signals(
             SPEC, max_level="vision", policy=POLICY, look=looks, oracle=None, look_every=LOOK_EVERY
         )
@@ -256,9 +258,8 @@ class Rehearsal:
 class _Looks:
     """Answers a look with what is visible at the present tick."""
 
-    def __init__(self, rehearsal: Rehearsal) -> None:
-        self._of = rehearsal
-        self._rng = np.random.default_rng(1)
+    def __init__(self, rehearsal: Rehearsal, rng: np.random.Generator) -> None:
+        self._of, self._rng = rehearsal, rng
         self.index = 0
 
     def __call__(self) -> Mapping[str, Estimate]:
