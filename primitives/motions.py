@@ -31,6 +31,12 @@ WITHIN = 0.006
 """A point is reached within this distance, metres."""
 TURN_WITHIN = 0.06
 """An orientation is reached within this angle, radians."""
+_NEAR_END = 0.003
+"""A way is done within this distance of its end, metres."""
+_BRAKING = 0.03
+"""Distance from its goal at which the hand begins to slow down, metres."""
+_CRAWL = 5e-4
+"""A hand that gets on by less than this in a tick is stopped, metres."""
 SURE = 0.3
 """An estimate of less confidence counts as not found."""
 
@@ -254,23 +260,23 @@ def probe(
     the speed that it had, or never gets under way.
     """
     length = float(np.linalg.norm(displacement))
-    if length < 1e-6:
+    if length < _NEAR_END:
         return Contact(False, 0.0)
     along, start = displacement / length, arm.position
     steps: deque[float] = deque(maxlen=3)
     fastest, moved = 0.0, 0.0
     for tick in range(arm.ticks(seconds)):
-        if moved >= length:
+        left = length - moved
+        if left <= _NEAR_END:
             return Contact(False, moved)
-        # Aim ahead of the hand on the straight line, also at its end: no slowing down there.
-        goal = start + along * (moved + 0.1)
-        yield from arm.toward(goal, rotation, speed)
+        yield from arm.toward(start + along * min(moved + 0.1, length), rotation, speed)
         before, moved = moved, float((arm.position - start) @ along)
         steps.append(moved - before)
         pace = sum(steps) / len(steps)
         fastest = max(fastest, pace)
-        slow = pace < max(0.3 * fastest, 5e-4)
-        if slow and tick >= 6:
+        # The hand slows down by itself before the end of its way.
+        expected = fastest * min(1.0, left / _BRAKING)
+        if tick >= 4 and pace < max(_CRAWL, 0.3 * expected):
             return Contact(True, max(0.0, moved))
     return Contact(False, max(0.0, moved))
 

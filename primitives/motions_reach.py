@@ -14,6 +14,7 @@ import numpy as np
 
 from zetta.primitives.motions_frames import matrix_of
 from zetta.runtime.core import ArmState, Array
+from zetta.runtime.errors import SpecMismatch
 
 _PANDA = (
     (0.0, 0.0, 0.333),
@@ -68,7 +69,16 @@ ReachModel: TypeAlias = Callable[[ArmState], Reach]
 
 
 def panda_reach(state: ArmState) -> Reach:
-    """Return the reach of a Franka Panda; the place of its base follows from the hand's pose."""
+    """Return the reach of a Franka Panda; the place of its base follows from the hand's pose.
+
+    Raises:
+        SpecMismatch: the arm has not seven joints.
+    """
+    if len(state.joint_pos) != len(_PANDA):
+        raise SpecMismatch(
+            f"a Panda has {len(_PANDA)} joints and this arm reports {len(state.joint_pos)}; "
+            "give the robot the hand geometry of its own arm (zetta.primitives.grasps)"
+        )
     shoulder, wrist, site = _panda_points(state.joint_pos.tolist())
     # The points are in the hand's frame at the site; the measured pose puts them into the world.
     turn = matrix_of(state.ee_quat)

@@ -19,6 +19,7 @@ from zetta.primitives.motions_frames import (
     angle_between,
     downward,
     facing,
+    half_turn,
     nearer_sign,
     turned,
 )
@@ -178,38 +179,57 @@ def push(arm: Arm, thing: Estimate, place: Estimate) -> Steps[Outcome]:
     ahead = thing.position + along * radius
     if around.corridor(ahead, thing.position + along * length, radius) > ground + 0.02:
         return Outcome(False, "something stands in the way; carry it instead")
-    start = thing.position + along * (_INSIDE if hollow else -(radius + 0.02))
+    start = thing.position + along * (_INSIDE if hollow else -(radius + 0.03))
     start[2] = ground + (_OVER_GROUND if hollow else max(_OVER_GROUND, thing.extent[2] / 2.0))
-    rotation = downward(arm.rotation)
+    rotation = downward(arm.rotation, None if hollow else half_turn(math.atan2(*way[::-1])))
     arm.closing = True
-    over = around.way_over(arm.position, start, arm.hand, 0.03)
-    arrival = yield from fly(arm, start + 0.06 * UP, rotation, max(over, float(start[2]) + 0.06))
+    over = max(around.way_over(arm.position, start, arm.hand, 0.03), float(start[2]) + 0.06)
+    arrival = yield from fly(arm, start + 0.06 * UP, rotation, over)
     if arrival.short > 0.03:
         return arrival.outcome("the start of the push")
+    for _ in range(arm.ticks(0.8)):
+        if arm.opening < 0.01:
+            break
+        yield from arm.toward(start + 0.06 * UP, rotation)
     yield from go(arm, start, rotation, within=0.008, turn_within=0.3)
-    left = yield from _shove(arm, thing.role, place, along, rotation)
+    left = yield from _shove(arm, thing, place, rotation, hollow)
     yield from go(arm, arm.position + 0.08 * UP, rotation, within=0.02, turn_within=0.5)
     return Outcome(left < 0.02, f"pushed it until {cm(left)} from the receptacle")
 
 
-def _shove(arm: Arm, role: str, place: Estimate, along: Array, rotation: Array) -> Steps[float]:
-    """Push along a line, looking where the thing is; return the metres left."""
-    origin, every, left = arm.position, arm.ticks(0.2), math.inf
-    best, idle = math.inf, 0
-    for tick in range(arm.ticks(5.0)):
+def _shove(
+    arm: Arm, thing: Estimate, place: Estimate, rotation: Array, hollow: bool
+) -> Steps[float]:
+    """Push toward a place, looking where the thing is; return the metres left.
+
+    A drag from inside is stable; whoever pushes from behind must keep behind the middle, so it
+    goes slowly and looks often.
+    """
+    role, height = thing.role, float(arm.position[2])
+    every, speed = (arm.ticks(0.2), 1.0) if hollow else (1, 0.3)
+    left = best = math.inf
+    idle, seen = 0, thing
+    for tick in range(arm.ticks(6.0)):
         if tick % every == 0:
             yield from arm.look(role)
-            thing = arm.estimate(role)
-            if thing is None:
+            now = arm.estimate(role)
+            if now is None:
                 break
-            left = float((place.position - thing.position) @ along)
-            idle = 0 if left < best - 0.002 else idle + 1
+            seen = now
+            left = float(np.linalg.norm((place.position - seen.position)[:2]))
+            idle = 0 if left < best - 0.001 else idle + every
             best = min(best, left)
-            if left < FUNNEL_RADIUS or idle > 4:
+            if left < FUNNEL_RADIUS or idle > arm.ticks(1.0):
                 break
-        moved = float((arm.position - origin) @ along)
-        yield from arm.toward(origin + along * (moved + min(_AHEAD, left + 0.01)), rotation)
-    return max(0.0, left)
+        along = (place.position - seen.position) / max(left, 1e-6) * [1.0, 1.0, 0.0]
+        offset = (arm.position - seen.position) * [1.0, 1.0, 0.0]
+        if not hollow and float(offset @ along) > 0.0:
+            break  # the hand has passed it
+        beside = offset - float(offset @ along) * along
+        goal = arm.position + along * min(_AHEAD, left + 0.01) - (0.0 if hollow else 2.0) * beside
+        goal[2] = height
+        yield from arm.toward(goal, rotation, speed)
+    return left
 
 
 def line_up(

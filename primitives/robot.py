@@ -87,7 +87,7 @@ class Robot:
     def open(self) -> Motion:
         """Open the gripper and wait until it stands still."""
         self._load = None
-        return self._run(motions_gripper.release)
+        return self._run(lambda arm: motions_gripper.release(arm, seconds=1.5))
 
     def close(self) -> Motion:
         """Close the gripper; completed when something is between the fingers."""
