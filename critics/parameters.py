@@ -13,7 +13,8 @@ from typing import Final
 from zetta.critics.problems import MAX_BYTES, Problem, raise_problems, read_program
 from zetta.runtime.errors import ConfigError, suggest
 
-FIELDS: Final = ("default", "low", "high", "unit", "doc")
+FIELDS: Final = ("default", "low", "high", "unit", "doc", "stricter")
+STRICTER: Final = ("up", "down")
 NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
@@ -27,6 +28,8 @@ class Parameter:
     high: float
     unit: str = ""
     doc: str = ""
+    stricter: str = ""
+    """Which way the critic fires less: `up`, `down`, or empty where that has no meaning."""
 
 
 def read_parameters(path: Path) -> Mapping[str, Parameter]:
@@ -67,7 +70,13 @@ def parse_parameters(
         else:
             default, low, high = (float(table[key]) for key in ("default", "low", "high"))
             parameters[name] = Parameter(
-                name, default, low, high, table.get("unit", ""), table.get("doc", "")
+                name,
+                default,
+                low,
+                high,
+                table.get("unit", ""),
+                table.get("doc", ""),
+                table.get("stricter", ""),
             )
     return parameters, tuple(problems)
 
@@ -110,6 +119,8 @@ def _reason_to_refuse(name: str, table: object) -> str:
     for key in ("unit", "doc"):
         if not isinstance(table.get(key, ""), str):
             return f"[{name}] {key} is a text in quotes"
+    if table.get("stricter", "up") not in STRICTER:
+        return f'[{name}] stricter is "up" or "down", got {table["stricter"]!r}'
     low, default, high = table["low"], table["default"], table["high"]
     if not low <= default <= high:
         return f"[{name}] default = {default:g} does not lie between low = {low:g} and {high:g}"
