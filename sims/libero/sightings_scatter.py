@@ -61,7 +61,9 @@ class Scatter:
     def arrange(self, rng: np.random.Generator) -> None:
         """Draw a new scene and a new arm pose."""
         self._env.show(self._home)
-        self._live.qvel[:] = 0.0
+        # Nothing of the last scene may linger, or a continued job would draw other pictures.
+        for field in (self._live.qvel, self._live.qacc_warmstart, self._live.ctrl):
+            field[:] = 0.0
         factors = draw_factors(self.world.movables, SCALED_SHARE, SMALLEST, LARGEST, rng)
         self._scaler.scale(factors)
         self._forget_shapes()

@@ -27,6 +27,8 @@ NEAREST, FARTHEST = 0.015, 0.07
 """Bounds of that radius, metres."""
 LEAST_PIXELS: Final = 5
 MOST: Final = 16
+HEAVY: Final = 96
+"""Cells from which clusters may start."""
 ASKED: Final = 400
 """Pixels of a thing over which medians are taken; more would only cost time."""
 _ROUNDS: Final = 3
@@ -77,24 +79,58 @@ def instances(votes: Votes) -> list[Instance]:
     if len(votes.weights) < LEAST_PIXELS:
         return found
     cells, cell_of, mass = _cells(votes)
-    left = np.ones(len(cells), bool)
-    while left.any() and len(found) < MOST:
-        live = np.flatnonzero(left)
-        seed, radius = _densest(cells[live], mass[live])
-        middle = cells[live[seed]]
-        for _ in range(_ROUNDS):
-            near = live[_distance(cells[live], middle) < radius]
-            if not len(near):
+    left = mass.copy()  # votes that belong to no thing yet
+    seeds = _seeds(cells, left)
+    while left.sum() >= LEAST_PIXELS and len(found) < MOST:
+        gathered = np.where(left[seeds.rows] > 0, seeds.near @ left, 0.0)
+        if gathered.max() < LEAST_PIXELS:
+            again = _seeds(cells, left)
+            if set(again.rows) <= set(seeds.rows):
                 break
-            middle = np.average(cells[near], axis=0, weights=mass[near])
-        distance = _distance(cells, middle)
-        members = np.flatnonzero(np.isin(cell_of, live[distance[live] < radius]))
+            seeds = again
+            continue
+        best = int(np.argmax(gathered))
+        radius = float(seeds.radii[best])
+        distance = _shifted(cells, left, cells[seeds.rows[best]], radius)
+        members = np.flatnonzero(((distance < radius) & (left > 0))[cell_of])
         if len(members) >= LEAST_PIXELS:
             found.append(_instance(votes, members))
-        left &= distance >= _SHADOW * radius
-        left[live[seed]] = False
+        left[distance < _SHADOW * radius] = 0.0
+        left[seeds.rows[best]] = 0.0
     found.sort(key=lambda instance: -len(instance.members))
     return _distinct(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Seeds:
+    """Heavy cells, each with the radius that its size calls for and the cells within it."""
+
+    rows: Ints
+    radii: Array
+    near: Array
+    """1 where a cell lies within the radius. Shape (seeds, cells)."""
+
+
+def _seeds(cells: Array, left: Array) -> _Seeds:
+    # The heaviest cells suffice: a thing's peak is one of them.
+    rows = np.argsort(-left)[:HEAVY]
+    rows = rows[left[rows] > 0]
+    size = np.hypot(cells[rows, 3], cells[rows, 4]) / SIZE_WEIGHT
+    radii = np.clip(RADIUS_SHARE * size, NEAREST, FARTHEST)
+    own = (cells**2).sum(axis=1)
+    square = own[rows, None] + own - 2 * (cells[rows] @ cells.T)
+    return _Seeds(rows, radii, (square < (radii**2)[:, None]).astype(np.float64))
+
+
+def _shifted(cells: Array, left: Array, middle: Array, radius: float) -> Array:
+    """Return the distance of every cell from where the mean shift from `middle` ends."""
+    for _ in range(_ROUNDS):
+        near = _distance(cells, middle) < radius
+        weights = left[near]
+        if weights.sum() <= 0:
+            break
+        middle = weights @ cells[near] / weights.sum()
+    return _distance(cells, middle)
 
 
 def _cells(votes: Votes) -> tuple[Array, Ints, Array]:
@@ -110,20 +146,9 @@ def _cells(votes: Votes) -> tuple[Array, Ints, Array]:
     return np.stack(middles, axis=1), cell_of.astype(np.int64), np.asarray(mass, np.float64)
 
 
-def _densest(cells: Array, mass: Array) -> tuple[int, float]:
-    """Return the cell with most mass around it, and the radius that its size calls for."""
-    # The heaviest cells suffice: a thing's peak is one of them.
-    heavy = np.argsort(-mass)[:64]
-    size = np.hypot(cells[heavy, 3], cells[heavy, 4]) / SIZE_WEIGHT
-    radii = np.clip(RADIUS_SHARE * size, NEAREST, FARTHEST)
-    apart = np.linalg.norm(cells[heavy][:, None] - cells[None], axis=2)
-    around = ((apart < radii[:, None]) * mass).sum(axis=1)
-    best = int(np.argmax(around))
-    return int(heavy[best]), float(radii[best])
-
-
 def _distance(cells: Array, middle: Array) -> Array:
-    return np.asarray(np.linalg.norm(cells - middle, axis=1))
+    away = cells - middle
+    return np.sqrt(np.einsum("ij,ij->i", away, away))
 
 
 def _instance(votes: Votes, members: Ints) -> Instance:
