@@ -12,10 +12,12 @@ from typing import Annotated, Final
 
 import typer
 
+from zetta.critics.bench_cases import critic_figures
 from zetta.runtime.benchmarks import Figure, compare
 from zetta.runtime.cli import output
 from zetta.runtime.cli.assemble import EXPERT, Assembler, find_simulator
 from zetta.runtime.cli.bench_process import ArmPlace, ArmProcess, PictureArm, ReplayArm
+from zetta.runtime.cli.bench_tick import tick_figures
 from zetta.runtime.cli.graphics import choose_graphics
 from zetta.runtime.cli.run_plan import DEFAULTS
 from zetta.runtime.core import Init, RunSpec
@@ -45,7 +47,7 @@ class Bench:
 
 
 def command(
-    names: Annotated[list[str], typer.Argument(help="sim, policy, loop.")],
+    names: Annotated[list[str], typer.Argument(help="sim, policy, loop, tick, critics.")],
     sim: Annotated[str, typer.Option(help="Simulator.")] = "libero",
     suite: Annotated[str, typer.Option(help="Suite; the first of the simulator.")] = "",
     task: Annotated[int, typer.Option(help="Task.")] = 0,
@@ -162,10 +164,22 @@ def bench_loop(wanted: Bench) -> list[Figure]:
     return [Figure("loop_toy", rate, "ticks/CPU s", target=target, higher_is_better=True)]
 
 
+def bench_tick(wanted: Bench) -> list[Figure]:
+    """Time what a tick costs beside the policy and the simulator."""
+    return tick_figures(wanted.blocks)
+
+
+def bench_critics(wanted: Bench) -> list[Figure]:
+    """Time ordinary critics, and the largest that the language allows."""
+    return critic_figures()
+
+
 BENCHMARKS: Final[Mapping[str, Callable[[Bench], list[Figure]]]] = {
     "sim": bench_sim,
     "policy": bench_policy,
     "loop": bench_loop,
+    "tick": bench_tick,
+    "critics": bench_critics,
 }
 
 
@@ -199,7 +213,7 @@ def _row(figure: Figure) -> Sequence[str]:
     numbers = (figure.baseline, figure.ratio, figure.target)
     return (
         figure.name,
-        f"{figure.value:.1f}",
+        f"{figure.value:.3g}",
         figure.unit,
         *("-" if number is None else f"{number:.2f}" for number in numbers),
         met,
