@@ -193,6 +193,9 @@ class Expressions:
         return Value(kind, "(" + f" {symbol} ".join(value.code for value in parts) + ")", work)
 
     def _comparison(self, node: ast.Compare, depth: int) -> Value:
+        for op in node.ops:
+            if type(op) not in COMPARISONS:
+                raise foreign(node, op)
         operands = [node.left, *node.comparators]
         values = [self.value(operand, depth) for operand in operands]
         for operand, value in zip(operands, values, strict=True):
@@ -204,14 +207,11 @@ class Expressions:
         codes = [self.settled(value) for value in values]
         links = []
         for k, op in enumerate(node.ops):
-            symbol = COMPARISONS.get(type(op))
-            if symbol is None:
-                raise foreign(node, op)
             right = codes[k + 1]
             if k + 1 < len(node.ops):  # read once, compared twice
                 codes[k + 1] = self.scope.fresh("m")
                 right = f"({codes[k + 1]} := {right})"
-            links.append(f"({codes[k]} {symbol} {right})")
+            links.append(f"({codes[k]} {COMPARISONS[type(op)]} {right})")
         step = SERIES_WORK if series else STEP_WORK
         work = sum(value.work for value in values) + step * (2 * len(links) - 1)
         work += sum(SERIES_WORK for value in values if value.kind == "series" and not value.known)

@@ -105,12 +105,12 @@ def parse_program(source: str | bytes) -> ast.Module:
 
 def _plain_text(source: str | bytes) -> str:
     raw = source if isinstance(source, bytes) else source.encode("utf-8", "surrogatepass")
-    if len(raw) > MAX_BYTES:
-        raise Refused(1, f"the program is longer than {MAX_BYTES} bytes ({MAX_BYTES // 1024} KiB)")
     if b"\0" in raw:
         raise Refused(
             raw[: raw.index(b"\0")].count(b"\n") + 1, "there is a NUL byte; this is no text"
         )
+    if len(raw) > MAX_BYTES:
+        raise Refused(1, f"the program is longer than {MAX_BYTES} bytes ({MAX_BYTES // 1024} KiB)")
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
