@@ -59,6 +59,8 @@ class LoadedBundle:
     watchers: tuple[Watcher, ...] = ()
     digest: str = ""
     """SHA-256 over the hashes of its parts, in order; empty for no bundle."""
+    parameters: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Numbers other than the defaults, by skill."""
 
     @property
     def signals(self) -> frozenset[str]:

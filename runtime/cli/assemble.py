@@ -44,6 +44,7 @@ OPTIONS: Final[Mapping[str, str]] = {
     "recovery_share": "share of the step budget that skills may use",
     "shadow": "'yes' records what critics would do and lets the policy be",
     "localizer": "what finds things in pictures: tiny, geometry, openvocab:FOLDER",
+    "calibration": "file of `zetta critics calibrate`",
     "signals": "'yes' computes every signal, whatever critics read",
 }
 """What `RunSpec.options` may hold."""
@@ -115,7 +116,7 @@ class Assembler:
             policy=None if policy is None else policy.spec,
             policy_seed=spec.policy_seed,
             bundle=spec.bundle,
-            bundle_digest=bundle_digest(spec.bundle),
+            bundle_digest=bundle_digest(spec),
             sensing=spec.sensing,
             render=spec.render,
             command=self._command,

@@ -10,8 +10,9 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import Final
 
 from zetta.critics.monitor import CriticMonitor
@@ -32,6 +33,7 @@ from zetta.runtime.signals import names_up_to
 from zetta.runtime.signals_source import ExtraSignal, Signals, signals_with
 from zetta.runtime.skill_arbiter import Budgets, SkillArbiter
 from zetta.skills.bundles import NO_BUNDLE, STARTER, LoadedBundle, load_bundle
+from zetta.skills.calibrated import read_calibration
 from zetta.skills.compiled import CompiledSkill, compile_skill
 from zetta.skills.random_triggers import RandomMonitor, read_triggers
 from zetta.skills.shelf import library_folder
@@ -76,10 +78,13 @@ def bundle_of(name: str) -> LoadedBundle:
     return load_bundle(split_bundle(name)[1], signals_with(_installed()))
 
 
-def bundle_digest(name: str) -> str:
-    """Return the hash of the bundle behind `name`, marked with the control; empty for none."""
-    control = split_bundle(name)[0]
+def bundle_digest(spec: RunSpec) -> str:
+    """Return the hash of what `spec` deploys, marked with the control; empty for nothing."""
+    name, control = spec.bundle, split_bundle(spec.bundle)[0]
     digest = bundle_of(name).digest
+    if digest and "calibration" in spec.options:
+        text = Path(spec.options["calibration"]).read_bytes()
+        digest = hashlib.sha256(digest.encode() + text).hexdigest()
     if control == "random":
         text = (library_folder() / TRIGGERS).read_bytes()
         digest = hashlib.sha256(digest.encode() + text).hexdigest()
@@ -93,8 +98,11 @@ def check_deployment(spec: RunSpec) -> None:
         ConfigError: unknown bundle, level, finder or number.
         ScreenError: something in the bundle is refused.
     """
-    bundle_of(spec.bundle).check_level(spec.sensing)
+    bundle = bundle_of(spec.bundle)
+    bundle.check_level(spec.sensing)
     _budgets(spec)
+    if "calibration" in spec.options:
+        read_calibration(Path(spec.options["calibration"]), bundle)
     check_finder(spec)
 
 
@@ -109,7 +117,7 @@ def deploy(spec: RunSpec, env: Env, scene: Scene, policy: PolicySpec | None) -> 
     shown = spec.options.get("signals") == "yes"
     if name == NO_BUNDLE and not shown:
         return Deployment(PolicyOnly())
-    bundle, roles = bundle_of(spec.bundle), roles_of(scene)
+    bundle, roles = _calibrated(spec), roles_of(scene)
     sight = Sight(spec, env, roles)
     if control == "takeover":
         return Deployment(sight.takeover(), localizer=sight, alone=True)
@@ -128,6 +136,7 @@ def deploy(spec: RunSpec, env: Env, scene: Scene, policy: PolicySpec | None) -> 
     skills = [
         compile_skill(
             package,
+            bundle.parameters.get(package.name),
             control_hz=env.spec.control_hz,
             robot=sight.robot,
             signals=signals_with(_installed()),
@@ -171,6 +180,21 @@ def _wanted(bundle: LoadedBundle, env: Env) -> frozenset[str]:
 @cache
 def _installed() -> tuple[ExtraSignal, ...]:
     return tuple(registry.installed_signals())
+
+
+def _calibrated(spec: RunSpec) -> LoadedBundle:
+    """Return the bundle, with the numbers of its calibration where one is given."""
+    bundle = bundle_of(spec.bundle)
+    if "calibration" not in spec.options:
+        return bundle
+    record = read_calibration(Path(spec.options["calibration"]), bundle)
+    off = {name for name, level in record.levels.items() if level is None}
+    return replace(
+        bundle,
+        packages=tuple(p for p in bundle.packages if p.name not in off),
+        watchers=tuple(w for w in bundle.watchers if w.name not in off),
+        parameters=record.parameters,
+    )
 
 
 def _budgets(spec: RunSpec) -> Budgets:

@@ -53,7 +53,7 @@ class AssembledEpisodes:
                 spec.policy: _policy_digest(each)
                 for spec, each in zip(specs, assembled, strict=True)
             },
-            bundles={s.bundle: bundle_digest(s.bundle) for s in specs if s.bundle != NO_BUNDLE},
+            bundles={s.bundle: bundle_digest(s) for s in specs if s.bundle != NO_BUNDLE},
             render_profiles={spec.render: env.render_profile for spec in specs},
             sensing=specs[0].sensing,
             versions={**assembled[0].facts.versions, "onnxruntime": version("onnxruntime")},

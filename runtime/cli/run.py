@@ -113,6 +113,9 @@ def command(
     shadow: Annotated[
         bool, typer.Option("--shadow", help="Record what critics would do; let the policy be.")
     ] = False,
+    calibration: Annotated[
+        Path | None, typer.Option(help="File of `zetta critics calibrate`.")
+    ] = None,
     localizer: Annotated[
         str | None, typer.Option(help="What finds things in pictures; each simulator has its own.")
     ] = None,
@@ -134,6 +137,7 @@ def command(
     wishes = Wishes(
         sim, suite, task, init, seed, episodes, policy, policy_seed, temperature, render, sensing,
         any_profile, worker, bundle, recovery_share, shadow, localizer, signals,
+        calibration,
     )  # fmt: skip
     specs = plan(wishes, simulator)
     check_options(specs[0])
@@ -202,7 +206,7 @@ def _arguments(spec: RunSpec, specs: Sequence[RunSpec], manner: Manner) -> list[
         "--sensing": spec.sensing,
         "--bundle": spec.bundle,
     }
-    for name in ("temperature", "recovery_share", "localizer"):
+    for name in ("temperature", "recovery_share", "localizer", "calibration"):
         if name in spec.options:
             options[f"--{name.replace('_', '-')}"] = spec.options[name]
     arguments = [part for pair in options.items() for part in pair]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final, cast
 
 from zetta.runtime import registry
@@ -74,6 +75,7 @@ class Wishes:
     shadow: bool = False
     localizer: str | None = None
     signals: bool = False
+    calibration: Path | None = None
 
     @property
     def only_sim(self) -> bool:
@@ -143,6 +145,8 @@ def _options(wishes: Wishes) -> dict[str, str]:
         options["shadow"] = "yes"
     if wishes.localizer is not None:
         options["localizer"] = wishes.localizer
+    if wishes.calibration is not None:
+        options["calibration"] = str(wishes.calibration)
     if wishes.signals:
         options["signals"] = "yes"
     return options
