@@ -204,6 +204,18 @@ def missed(seed: int, aside: float, thing: Thing, lift: bool, pace: float = 1.0)
     return r
 
 
+def pantomime() -> Rehearsal:
+    """Return a policy that closes far from the can and carries nothing to the basket."""
+    r = scene(seed=14)
+    r.move(-0.05, -0.05, 0.08, 1.0)
+    r.close(0.6)
+    r.move(-0.05, -0.05, 0.22, 0.8)
+    r.wait(1.0)
+    r.to("receptacle", 0.12, 1.2)
+    r.wait(1.0)
+    return r
+
+
 def pushed_closed() -> Rehearsal:
     """Return a plate that a closed hand pushes along."""
     r = Rehearsal({"object": PLATE, "receptacle": Thing(0.15, -0.18, (0.05, 0.05, 0.01))}, seed=7)
@@ -225,6 +237,8 @@ def regrasp() -> Iterator[Drawn]:
                 missed(11, 0.06, BOX, lift=False))  # fmt: skip
     yield Drawn("fires-brisk", "fires", "a fast hand closes beside a can",
                 missed(13, 0.055, CAN, lift=True, pace=0.45))  # fmt: skip
+    yield Drawn("fires-pantomime", "fires", "an empty hand, closed long ago, comes to the basket",
+                pantomime())  # fmt: skip
     yield Drawn("silent-push", "silent", "a plate is pushed with a closed hand", pushed_closed())
     yield Drawn("disarmed-unseen", "disarmed", "the object is never seen", never_seen_miss())
     yield from silent()
