@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from zetta.primitives.localize.tiny.batches import Augmentation, Batch, Pool
+from zetta.primitives.localize.tiny.geometry import STRIDE
 from zetta.primitives.localize.tiny.model import LENGTH, SHAPES, Net
 
 NAMED_PIXELS, VOTING_PIXELS = 60, 300
@@ -47,7 +48,7 @@ class DenseTask:
                 batch = self._pool.batch(self._held[start : start + self._size], None, rng)
                 features = net.trunk(batch.planes).permute(0, 2, 3, 1)
                 on = batch.thing >= 0
-                votes = net.votes(features[on])
+                votes = net.votes(features[on], points_of(batch)[on])
                 error = (votes[:, :3] - batch.shape[on][:, :3]) * LENGTH
                 away.append(error.norm(dim=1))
                 some = torch.rand(int(on.sum())) < 0.1
@@ -57,6 +58,11 @@ class DenseTask:
             "names_right": float(torch.cat(right).mean()),
             "vote_error_m": float(torch.cat(away).median()),
         }
+
+
+def points_of(batch: Batch) -> Tensor:
+    """Return the scaled surface points of the coarse pixels. Shape (B, h, w, 3)."""
+    return batch.planes[:, 3:, STRIDE - 1 :: STRIDE, STRIDE - 1 :: STRIDE].permute(0, 2, 3, 1)
 
 
 def losses(net: Net, batch: Batch) -> dict[str, Tensor]:
@@ -73,7 +79,8 @@ def losses(net: Net, batch: Batch) -> dict[str, Tensor]:
         net.name(features[asked]), batch.thing[asked], reduction="none"
     )
     voting = on & (torch.rand_like(batch.count) < VOTING_PIXELS / batch.count)
-    votes, wanted = net.votes(features[voting]), batch.shape[voting]
+    votes = net.votes(features[voting], points_of(batch)[voting])
+    wanted = batch.shape[voting]
     count = batch.count[voting]
     weight = _importance(count, VOTING_PIXELS, 1 / (count + 10))
     away = functional.smooth_l1_loss(votes[:, :SHAPES], wanted, reduction="none", beta=SMOOTH)

@@ -54,15 +54,19 @@ class TrunkGraph(nn.Module):
 
 
 class HeadsGraph(nn.Module):
-    """Features of N pixels to their votes, in metres."""
+    """Features and scaled surface points of N pixels to their votes, in metres."""
 
     def __init__(self, net: Net) -> None:
         super().__init__()
         self.net = net
 
-    def forward(self, features: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Return offset (N, 3), extent (N, 3), turn (N, 2) and offsets of parts (N, P)."""
-        votes = self.net.votes(features)
+    def forward(self, known: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Take features and points (N, 35).
+
+        Returns:
+            Offset (N, 3), extent (N, 3), turn (N, 2) and offsets of parts (N, P).
+        """
+        votes = self.net.votes(known[:, :FEATURES], known[:, FEATURES:])
         return (
             votes[:, :3] * LENGTH,
             votes[:, 3:6] * LENGTH,
@@ -124,14 +128,9 @@ def export(
     features = torch.zeros(3, FEATURES)
     crops = torch.zeros(3, CROP, CROP, 4, dtype=torch.uint8)
     _write(TrunkGraph(net), planes, "planes", ("features", "seen"), False, out / TRUNK)
-    _write(
-        HeadsGraph(net),
-        features,
-        "features",
-        ("offset", "extent", "turn", "parts"),
-        True,
-        out / HEADS,
-    )
+    known = torch.zeros(3, FEATURES + 3)
+    votes = ("offset", "extent", "turn", "parts")
+    _write(HeadsGraph(net), known, "known", votes, True, out / HEADS)
     _write(NamesGraph(net), features, "features", ("names",), True, out / NAMES)
     _write(CropsGraph(crop_net), crops, "crops", ("names",), True, out / CROPS)
     if weights.resolve() != (out / WEIGHTS).resolve():

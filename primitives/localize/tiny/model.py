@@ -3,8 +3,10 @@
 At every coarse pixel the U-Net says whether a thing is seen there, where that thing's centre and
 its parts are (as offsets from the surface point), and how large and how turned it is. A name is
 the mean of its words' embeddings and modulates the same 32 features (FiLM, Perez et al. 2018), so
-all names share the trunk; it is asked only where something is seen. Look-alikes are told apart by
-a second, tiny network on a metric crop of the full picture.
+all names share the trunk; it is asked only where something is seen. The votes are given the surface
+point itself beside the features: an offset is a place that many pixels agree on less a point that
+only this pixel knows. Look-alikes are told apart by a second, tiny network on a metric crop of the
+full picture.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from zetta.primitives.localize.tiny.geometry import SPREAD
 from zetta.primitives.localize.tiny.vocabulary import MOST_PARTS, THINGS, WORDS
 
 FEATURES: Final = 32
@@ -22,6 +25,7 @@ CHANNELS: Final = (16, 32, 64, 128)
 SHAPES: Final = 8
 """Offset 3, extent 3 (both in `LENGTH`), cosine and sine of twice the yaw."""
 OUTPUTS: Final = SHAPES + 3 * MOST_PARTS
+HIDDEN: Final = 64
 LENGTH: Final = 0.05
 """Metres that count as 1."""
 
@@ -69,11 +73,35 @@ class Net(nn.Module):
         super().__init__()
         self.trunk = Trunk()
         self.seen = nn.Linear(FEATURES, 1)
-        self.votes = nn.Linear(FEATURES, OUTPUTS)
+        self.voter = nn.Sequential(
+            nn.Linear(FEATURES + 3, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, OUTPUTS)
+        )
+        self.shortcut = nn.Linear(FEATURES + 3, OUTPUTS)
+        self.register_buffer("metric", torch.tensor(SPREAD) / LENGTH)
+        self._begin()
         self.words = nn.Embedding(len(WORDS), FEATURES)
         self.film = nn.Sequential(nn.Linear(FEATURES, 64), nn.ReLU(), nn.Linear(64, 2 * FEATURES))
         self.answer = nn.Linear(FEATURES, 1)
         self.register_buffer("spelling", spelling())
+
+    def _begin(self) -> None:
+        """Let the votes for parts begin as places that are the same for every pixel."""
+        with torch.no_grad():
+            self.shortcut.weight[:, FEATURES:] = 0.0
+            for row in range(SHAPES, OUTPUTS):
+                self.shortcut.weight[row, FEATURES + (row - SHAPES) % 3] = -1.0
+
+    def votes(self, features: Tensor, points: Tensor) -> Tensor:
+        """Return the votes of N pixels.
+
+        Args:
+            features: shape (N, 32).
+            points: surface points, scaled as in the input planes. Shape (N, 3).
+        """
+        votes: Tensor = self.voter(torch.cat([features, points], 1)) + self.shortcut(
+            torch.cat([features, points * self.metric], 1)
+        )
+        return votes
 
     def modulation(self) -> Tensor:
         """Return scale and shift of the features for every name. Shape (Q, 64)."""

@@ -20,6 +20,7 @@ from zetta.primitives.localize.sightings import Sighting
 from zetta.primitives.localize.tiny.geometry import (
     CAMERA,
     PICTURE,
+    STRIDE,
     Float32,
     View,
     crop,
@@ -125,8 +126,9 @@ class TinyFinder:
             SpecMismatch: the scene camera's picture or its depth is missing or of another size.
         """
         seen = _view(observation)
-        features, sure = self._trunk.run(None, {"planes": planes(seen)})
-        votes = self._votes(seen, features, sure)
+        shown = planes(seen)
+        features, sure = self._trunk.run(None, {"planes": shown})
+        votes = self._votes(seen, shown, features, sure)
         found = instances(votes)
         if not found:
             return ()
@@ -139,10 +141,12 @@ class TinyFinder:
         ]
         return _without_fragments(sorted(things, key=lambda thing: -thing.confidence))
 
-    def _votes(self, seen: View, features: Float32, sure: Float32) -> Votes:
+    def _votes(self, seen: View, shown: Float32, features: Float32, sure: Float32) -> Votes:
         pixels = np.flatnonzero(sure > SEEN)
         points = seen.coarse.reshape(-1, 3)[pixels]
-        offset, extent, turn, parts = self._heads.run(None, {"features": features[pixels]})
+        scaled = shown[3:, STRIDE - 1 :: STRIDE, STRIDE - 1 :: STRIDE].reshape(3, -1).T[pixels]
+        both = np.concatenate([features[pixels], scaled], axis=1)
+        offset, extent, turn, parts = self._heads.run(None, {"known": both})
         return Votes(
             pixels=pixels,
             points=points,
