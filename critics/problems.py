@@ -95,7 +95,10 @@ def parse_program(source: str | bytes) -> ast.Module:
     except SyntaxError as error:
         raise Refused(error.lineno or 1, f"this is no Python: {error.msg}") from None
     except (MemoryError, RecursionError):
-        raise Refused(1, "this is nested too deeply to be read") from None
+        # Python names no line; what nests so deeply is long.
+        lines = [len(line) for line in text.split("\n")]
+        line = lines.index(max(lines)) + 1
+        raise Refused(line, "this is nested too deeply to be read") from None
     except (ValueError, OverflowError) as error:
         raise Refused(1, f"this is no Python: {error}") from None
     _refuse_deep_trees(tree)
