@@ -353,15 +353,27 @@ def restage() -> Iterator[Drawn]:
     """Yield the windows of `restage`."""
     yield Drawn("fires-stalled", "fires", "the open hand presses against an edge", stalled(30))
     yield Drawn("fires-hovering", "fires", "the open hand sways above the box", hovering(31))
+    yield Drawn("fires-finished", "fires", "the policy rests, and the can stands untouched",
+                finished())  # fmt: skip
     yield Drawn("silent-elsewhere", "silent", "the hand waits far from the object", waiting())
     yield Drawn("disarmed-unseen", "disarmed", "the object is never seen", unseen_stall())
-    yield from silent("silent-after-work")
+    yield from silent()
+
+
+def finished() -> Rehearsal:
+    """Return a policy that has carried something else to the basket, and rests."""
+    r = elsewhere(34, CAN, (-0.05, 0.10), 0.05)
+    r.to("receptacle", 0.10, 1.5)
+    r.open(0.5)
+    r.move(0.0, 0.0, 0.3, 1.0)
+    r.wait(4.0)
+    return r
 
 
 def waiting() -> Rehearsal:
     """Return a hand that waits at home, as before a policy's first chunk."""
     r = scene(seed=32)
-    r.wait(3.0)
+    r.wait(2.5)
     approach(r)
     take(r)
     return r
@@ -392,6 +404,16 @@ def elsewhere(
     else:
         r.close(0.8, closes)
         r.move(*at, 0.20, 1.0)
+    return r
+
+
+def from_beside() -> Rehearsal:
+    """Return a hand that begins above the can, and takes a neighbour at once."""
+    r = Rehearsal({"object": CAN, "receptacle": BASKET}, (0.10, -0.08, 0.25), seed=46, pace=0.4)
+    r.move(-0.05, 0.05, 0.10, 1.2)
+    r.move(-0.05, 0.05, 0.03, 0.6)
+    r.close(0.7, 0.05)
+    r.move(-0.05, 0.05, 0.20, 1.0)
     return r
 
 
@@ -440,6 +462,8 @@ def wrong_object() -> Iterator[Drawn]:
     yield Drawn("fires-shelf", "fires", "the hand takes a twin from a shelf", on_a_shelf())
     yield Drawn("fires-brisk", "fires", "a fast hand takes another thing",
                 elsewhere(45, BOX, (0.12, -0.12), 0.05, pace=0.45))  # fmt: skip
+    yield Drawn("fires-at-once", "fires", "a hand that began near the can takes a neighbour",
+                from_beside())  # fmt: skip
     yield Drawn("silent-side", "silent", "the hand comes low, from the side", from_the_side())
     yield Drawn("silent-high", "silent", "the object stands on a cabinet", high_object())
     yield Drawn("disarmed-unseen", "disarmed", "the object is never seen", unseen())

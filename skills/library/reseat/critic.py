@@ -6,7 +6,7 @@ REFRACTORY_S = 2.0
 
 
 def check(w, p):
-    if not held(w.holding > 0.5, p.course):
+    if not held((w.holding > 0.5) and (w.policy_drives > 0.5), p.course):
         return ok()
     if now(w.receptacle_confidence) < p.sure:
         return ok()

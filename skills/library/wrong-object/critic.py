@@ -1,6 +1,6 @@
 """The hand goes down, or has closed, where the named object is not."""
 
-WINDOW_S = 2.5
+WINDOW_S = 1.5
 SKILL = "wrong-object"
 REFRACTORY_S = 2.0
 
@@ -8,22 +8,23 @@ REFRACTORY_S = 2.0
 def check(w, p):
     if minimum(w.object_confidence, 1.0) < p.sure or maximum(w.object_age, 1.0) > p.fresh:
         return ok()
-    if minimum(w.object_offset, p.settle) < p.far:
+    if minimum(w.object_offset, p.settle) < p.far or not held(w.policy_drives > 0.5, p.settle):
         return ok()
     if now(w.object_moved) > p.taken:
         if now(w.object_to_receptacle) < p.delivered:
             return ok()
-    # Far from the object since before the hand closed: what it holds is something else.
     if now(w.holding) > 0.5:
-        if now(w.closed_for) < 1.6 and minimum(w.object_offset, 2.0) > p.far:
+        # Far from the object when the hand closed and ever since: what it holds is something else.
+        closing = (w.closed_for > 0.0) and (w.closed_for < 0.2) and (w.object_offset > p.far)
+        if since((w.closed_for > 0.0) and (w.object_offset > p.far), closing):
             return recover("the hand has taken something else than the object")
         return ok()
-    if once(w.holding > 0.5, 2.0):
+    if once(w.holding > 0.5):
         return ok()
     low = max(p.reach, now(w.object_height) * 0.6)
     if not held((w.object_above < p.depth) and (w.object_above + w.object_height < low), p.settle):
         return ok()
-    if maximum(w.object_above, 2.0) - now(w.object_above) < p.descent:
+    if maximum(w.object_above) - now(w.object_above) < p.descent:
         return ok()
     if delta(w.object_offset, p.settle) < 0.0 - p.nearing:
         return ok()
