@@ -22,7 +22,7 @@ import numpy as np
 
 from zetta.critics.critic import Critic, is_disarmed
 from zetta.runtime.core import Array, Verdict, Window, read_only
-from zetta.runtime.errors import ConfigError, ScreenError, suggest
+from zetta.runtime.errors import ScreenError, suggest
 from zetta.runtime.signals import SIGNALS, SignalHistory
 
 Expectation: TypeAlias = Literal["fires", "silent", "disarmed"]
@@ -248,34 +248,3 @@ def _compact(values: Array, digits: int) -> list[float | None] | float | None:
 
 def _short(value: float) -> float:
     return int(value) if value == int(value) else value
-
-
-def cut(
-    name: str,
-    ticks: Mapping[str, Array],
-    control_hz: float,
-    expect: Expectation,
-    source: str,
-    span: tuple[int, int],
-) -> ReplayWindow:
-    """Return a part of recorded signals as a replay window.
-
-    Args:
-        name: of the window.
-        ticks: values by signal. Shape (T,) each.
-        control_hz: ticks per second.
-        expect: what the critic must do on it.
-        source: where the values come from.
-        span: first tick, and the tick after the last.
-
-    Raises:
-        ConfigError: the span lies outside the record.
-    """
-    first, after = span
-    length = len(next(iter(ticks.values()))) if ticks else 0
-    if not 0 <= first < after <= length:
-        raise ConfigError(
-            f"got the ticks {first} to {after - 1}; the record has the ticks 0 to {length - 1}"
-        )
-    signals = {signal: read_only(values[first:after]) for signal, values in ticks.items()}
-    return ReplayWindow(name, control_hz, expect, None, source, signals)

@@ -138,6 +138,28 @@ def new_skill(
     )
 
 
+@app.command("cut")
+def cut_window(
+    name: One,
+    episode: Annotated[Path, typer.Argument(help="Folder of a logged episode.")],
+    ticks: Annotated[str, typer.Option(help="First and last tick, such as 60-120.")],
+    expect: Annotated[str, typer.Option(help="fires, silent or disarmed.")],
+    window: Annotated[str, typer.Option(help="Name of the window.")] = "",
+    skills: Folders = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a replay window of a skill out of a logged episode."""
+    from zetta.skills.package import load_skill
+    from zetta.skills.replay_cut import add_window
+
+    package = load_skill(_find(name, skills))
+    path = add_window(package, episode, ticks, expect, window)
+    if as_json:
+        output.emit({"name": package.name, "window": path.stem, "path": str(path)})
+    else:
+        output.answer(f"wrote {path}; now type: zetta skills test {name}")
+
+
 @app.command("keygen")
 def make_key(
     force: Annotated[bool, typer.Option("--force", help="Replace the key there is.")] = False,

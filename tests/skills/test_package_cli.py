@@ -170,3 +170,21 @@ def test_two_skills_of_one_name_are_refused(capsys: pytest.CaptureFixture[str]) 
 
     assert leave("list", "--skills", "mine") == 1
     assert "two skills are named 'regrasp'" in capsys.readouterr().err
+
+
+def test_a_logged_episode_becomes_a_window(capsys: pytest.CaptureFixture[str]) -> None:
+    write_template("own-skill", Path("skills"))
+    with pytest.raises(SystemExit):
+        cli.main(["run", "--sim", "toy", "--bundle", "skills", "--out", "run"])
+    cut = ["cut", "./skills/own-skill", "run/episodes/000", "--expect", "silent", "--ticks"]
+    made = answer(capsys, *cut, "5-40")
+    found = answer(capsys, "test", "./skills/own-skill")["windows"]
+
+    assert made["window"] == "silent-000-5-40"
+    assert ("silent-000-5-40", True) in [(w["window"], w["passed"]) for w in found]
+    assert leave(*cut, "5-40") == 1
+    assert "exists already" in capsys.readouterr().err
+    assert leave(*cut, "5-4000") == 1
+    assert "the record has the ticks 0 to" in capsys.readouterr().err
+    assert leave(*cut, "all") == 1
+    assert "such as 60-120" in capsys.readouterr().err

@@ -14,12 +14,12 @@ from zetta.runtime.errors import ConfigError, ScreenError
 from zetta.skills.replay import (
     Expectation,
     ReplayWindow,
-    cut,
     meet,
     read_window,
     replay,
     window_text,
 )
+from zetta.skills.replay_cut import cut
 
 CRITIC = '''"""The hand lies low."""
 WINDOW_S = 1.0
