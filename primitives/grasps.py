@@ -72,6 +72,8 @@ _RIM_BAND = 0.015
 """Half width of the strip in which the height of a rim is read, metres."""
 _TILTED = 0.012
 """A rim that is seen so far below the top of its thing is that of a tilted one, metres."""
+_HAND_SEEN = 0.15
+"""Within this distance of its grip site, a hand may be seen instead of the ground, metres."""
 _TURN_COST = 0.1
 """Per radian: the unit of cost, about a centimetre of blocked room."""
 _BLOCKED_COST = 10.0
@@ -202,6 +204,7 @@ def choose(
     hand: HandGeometry,
     reach: Reach | None = None,
     failed: Collection[Manner] = (),
+    carried_by: Array | None = None,
 ) -> Grasp | None:
     """Return the grasp that is free, reached and asks for the least turning, or None.
 
@@ -211,6 +214,8 @@ def choose(
         hand: the gripper.
         reach: the arm's present stretch; grasps beyond its comfort are avoided.
         failed: manners that have failed; they are avoided, not forbidden.
+        carried_by: the displacement to where it shall be set down, where that is known: the arm
+            must reach there, too. Shape (3,).
     """
     best, least = None, math.inf
     slim = min(width_of(thing, travel_of(thing.yaw + turn)) for turn in (0.0, math.pi / 2.0))
@@ -221,6 +226,8 @@ def choose(
             cost += _SKEW_COST * max(0.0, width_of(thing, grasp.travel) - slim - 0.004)
         if reach is not None:
             cost += _BEYOND_COST * reach.beyond(grasp.point)
+            if carried_by is not None:
+                cost += _BEYOND_COST * reach.beyond(grasp.point + carried_by)
         if cost >= least:
             continue
         blocked = surroundings.blockage(grasp, hand)
@@ -239,11 +246,13 @@ class Surroundings:
         thing: Estimate,
         margin: float = 0.008,
         held: tuple[Array, float] | None = None,
+        hand: Array | None = None,
     ) -> None:
         """Leave out of `grid` what belongs to `thing`, with a `margin` to all sides, metres.
 
-        What is `held` (its middle and its radius) is left out too, as far as it was seen. Cells
-        where nothing was seen count as free, and so does everything without a grid.
+        What is `held` (its middle and its radius) is left out too, as far as it was seen, and so
+        is whatever stands as high as the `hand` itself around its grip site: the hand. Cells where
+        nothing was seen count as free, and so does everything without a grid.
         """
         self._grid = grid
         self._middle, self._top = thing.position[:2], top_of(thing)
@@ -262,6 +271,9 @@ class Surroundings:
         inside &= seen < top_of(thing) + 0.02  # what is higher hangs over it
         if held is not None:
             inside |= np.hypot(x - held[0][0], y - held[0][1]) <= held[1] + 0.02
+        if hand is not None:
+            near = np.hypot(x - hand[0], y - hand[1]) <= _HAND_SEEN
+            inside |= near & (seen > hand[2] - 0.02)
         self._heights = np.where(inside, -np.inf, seen)  # (NX, NY)
 
     def on_rim(self, grasp: Grasp) -> Grasp:

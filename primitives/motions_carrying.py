@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -36,8 +37,10 @@ SINK = 0.025
 """How far below the top of a receptacle its floor may be: plates are hollow."""
 _TURNING = 0.5
 """A hand that has to turn by more than this is not ready to come down, radians."""
-_RESTING_S = 0.2
+_RESTING_S = 0.15
 """Time after which what no longer sinks over its goal counts as resting on something."""
+_GENTLY = 0.05
+"""What is held is lowered at half speed over the last part of its way, metres."""
 TRIES = 2
 """Grasps of different manner that are tried."""
 
@@ -63,11 +66,16 @@ class Load:
     """Orientation of the hand when it was taken. Shape (3, 3)."""
 
     def middle(self, arm: Arm) -> Array:
-        """Return the middle of what is held now. Shape (3,)."""
-        return np.asarray(arm.position + arm.rotation @ self.rotation.T @ self.offset)
+        """Return the middle of what is held now. Shape (3,).
+
+        Only the hand's turn about the vertical counts: where a load meets something, the hand
+        tilts against it, and the load does not follow.
+        """
+        turn = downward(arm.rotation) @ downward(self.rotation).T
+        return np.asarray(arm.position + turn @ self.offset)
 
     def bottom(self, arm: Arm) -> float:
-        """Return the height of its lowest point, as long as the hand is not tilted."""
+        """Return the height of its lowest point."""
         return float(self.middle(arm)[2] - self.extent[2] / 2.0)
 
 
@@ -75,12 +83,16 @@ class Load:
 
 
 def plan(
-    arm: Arm, thing: Estimate, failed: list[Manner], part: bool = False
+    arm: Arm, thing: Estimate, failed: Collection[Manner] = (), place: Estimate | None = None
 ) -> tuple[Grasp | None, Surroundings]:
-    """Return the best grasp of a thing, and what stands around it."""
-    around = Surroundings(arm.sense.heights, thing)
+    """Return the best grasp of a thing that shall go to `place`, and what stands around it."""
+    around = Surroundings(arm.sense.heights, thing, hand=arm.position)
     reach = arm.hand.reach(arm.state) if arm.hand.reach is not None else None
-    return choose(thing, around, arm.hand, reach, failed), around
+    carried_by = None
+    if place is not None:
+        carried_by = place.position - thing.position
+        carried_by[2] = top_of(place) - bottom_of(thing)
+    return choose(thing, around, arm.hand, reach, failed, carried_by), around
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +154,11 @@ def scaled_error(arm: Arm, grasp: Grasp, offset: Array) -> float:
     return float(np.hypot(along, across)) * FUNNEL_RADIUS
 
 
-def take(arm: Arm, thing: Estimate, failed: list[Manner]) -> Steps[tuple[Outcome, Load | None]]:
+def take(
+    arm: Arm, thing: Estimate, failed: list[Manner], place: Estimate | None = None
+) -> Steps[tuple[Outcome, Load | None]]:
     """Descend, close and lift, once; a manner that failed is added to `failed`."""
-    grasp, around = plan(arm, thing, failed)
+    grasp, around = plan(arm, thing, failed, place)
     if grasp is None:
         width = min(float(side) for side in thing.extent[:2])
         return Outcome(False, f"no grasp: it is {cm(width)} wide and has no rim to reach"), None
@@ -215,25 +229,31 @@ def goal_in(place: Estimate, load: Load, arm: Arm) -> Goal:
 def carry(arm: Arm, load: Load, goal: Goal, around: Surroundings) -> Steps[Outcome]:
     """Lift what is held, bring it over the goal and lower it; stop as soon as it is lost."""
     watch, rotation, progress = Grip(arm), downward(arm.rotation), arm.progress()
-    start = load.middle(arm)
+    low = float(goal.spot[2])
     radius = float(load.extent[:2].max()) / 2.0
-    between = around.corridor(start, goal.spot, radius)
-    travel = max(between, float(goal.spot[2])) + CLEARANCE
+    between = around.corridor(load.middle(arm), goal.spot, radius)
+    travel = max(between, low) + CLEARANCE
+    resting = 0
     for left in range(arm.ticks(6.0), -1, -1):
         offset = goal.spot - load.middle(arm)
         error, bottom = float(np.linalg.norm(offset[:2])), load.bottom(arm)
         if watch.lost():
             return Outcome(False, f"dropped {cm(error)} short of the receptacle")
-        near = error < max(goal.tolerance, 0.02)
-        progress.stalled(_remaining(error, bottom, travel, float(goal.spot[2])))
-        if error < goal.tolerance and bottom - goal.spot[2] < 0.008:
+        progress.stalled(_remaining(error, bottom, travel, low))
+        if error < goal.tolerance and bottom - low < 0.008:
             return Outcome(True, "over the receptacle")
-        if progress.idle >= arm.ticks(_RESTING_S) and near and bottom - goal.spot[2] < HOVER:
-            return Outcome(True, f"rests {cm(max(0.0, bottom - float(goal.spot[2])))} high")
+        if resting >= arm.ticks(_RESTING_S) and error < 0.03 and bottom - low < HOVER:
+            return Outcome(True, f"rests {cm(max(0.0, bottom - low))} high")
         if left == 0 or progress.idle > 2 * progress.patience:
             why = "time was up" if left == 0 else "stalled"
             return Outcome(False, f"{why} {cm(error)} short of the receptacle")
-        yield from arm.toward(_onward(arm, goal, offset, bottom, travel), rotation)
+        target = _onward(arm, goal, offset, bottom, travel)
+        told, before = float(target[2] - arm.position[2]), float(arm.position[2])
+        gently = error < 0.04 and bottom - low < _GENTLY
+        yield from arm.toward(target, rotation, 0.5 if gently else 1.0)
+        # Told to sink and not sinking: something carries the load.
+        sinks = told > -0.006 or arm.position[2] < before - 0.001
+        resting = 0 if sinks else resting + 1
     raise AssertionError("the last round returns")
 
 

@@ -80,7 +80,8 @@ def pull(arm: Arm, part: Estimate) -> Steps[Outcome]:
     now = arm.estimate(part.role)
     if now is not None and now.t > part.t and grip.holding:
         seen = float((now.position - part.position) @ out)
-        return _opened(seen, "" if outcome.completed else f"{outcome.reason}; it was seen to move")
+        if outcome.completed or seen >= SHORTEST_PULL:
+            return _opened(seen, "" if outcome.completed else f"{outcome.reason}; it moved")
     return outcome
 
 
@@ -175,7 +176,7 @@ def push(arm: Arm, thing: Estimate, place: Estimate) -> Steps[Outcome]:
     hollow = float(thing.extent[2]) < _FLAT and float(thing.extent[:2].min()) > arm.hand.widest
     radius = float(thing.extent[:2].max()) / 2.0
     ground = bottom_of(thing)
-    around = Surroundings(arm.sense.heights, thing, margin=0.02)
+    around = Surroundings(arm.sense.heights, thing, margin=0.02, hand=arm.position)
     ahead = thing.position + along * radius
     if around.corridor(ahead, thing.position + along * length, radius) > ground + 0.02:
         return Outcome(False, "something stands in the way; carry it instead")
@@ -205,31 +206,36 @@ def _shove(
     A drag from inside is stable; whoever pushes from behind must keep behind the middle, so it
     goes slowly and looks often.
     """
-    role, height = thing.role, float(arm.position[2])
+    height, line = float(arm.position[2]), _level(place.position - thing.position)
+    line = line / float(np.linalg.norm(line))
     every, speed = (arm.ticks(0.2), 1.0) if hollow else (1, 0.3)
+    seen, looked_at = thing, arm.position
     left = best = math.inf
-    idle, seen = 0, thing
+    idle = 0
     for tick in range(arm.ticks(6.0)):
-        if tick % every == 0:
-            yield from arm.look(role)
-            now = arm.estimate(role)
-            if now is None:
-                break
-            seen = now
-            left = float(np.linalg.norm((place.position - seen.position)[:2]))
+        # Between looks, the thing is taken to move along with the hand.
+        left = float((place.position - seen.position - (arm.position - looked_at)) @ line)
+        if tick % every == 0 or left < FUNNEL_RADIUS:
+            yield from arm.look(thing.role)
+            seen, looked_at = arm.estimate(thing.role) or seen, arm.position
+            left = float((place.position - seen.position) @ line)
             idle = 0 if left < best - 0.001 else idle + every
             best = min(best, left)
-            if left < FUNNEL_RADIUS or idle > arm.ticks(1.0):
-                break
-        along = (place.position - seen.position) / max(left, 1e-6) * [1.0, 1.0, 0.0]
-        offset = (arm.position - seen.position) * [1.0, 1.0, 0.0]
-        if not hollow and float(offset @ along) > 0.0:
-            break  # the hand has passed it
+        offset = _level(arm.position - seen.position)
+        passed = not hollow and float(offset @ line) > 0.0
+        if left < FUNNEL_RADIUS or passed or idle > arm.ticks(1.0):
+            break
+        way = _level(place.position - seen.position)
+        along = line if hollow else way / float(np.linalg.norm(way))
         beside = offset - float(offset @ along) * along
         goal = arm.position + along * min(_AHEAD, left + 0.01) - (0.0 if hollow else 2.0) * beside
         goal[2] = height
         yield from arm.toward(goal, rotation, speed)
-    return left
+    return float(np.linalg.norm((place.position - seen.position)[:2]))
+
+
+def _level(vector: Array) -> Array:
+    return vector * [1.0, 1.0, 0.0]
 
 
 def line_up(

@@ -192,7 +192,7 @@ class Robot:
 
     def _above(self, thing: Estimate, height: float) -> Steps[Outcome]:
         arm = self._arm
-        around = Surroundings(arm.sense.heights, thing)
+        around = Surroundings(arm.sense.heights, thing, hand=arm.position)
         goal = np.array([*thing.position[:2], top_of(thing) + height])
         if self._load is not None:
             goal -= self._load.middle(arm) - arm.position
@@ -202,7 +202,7 @@ class Robot:
         return arrival.outcome(f"the point above the {thing.role}")
 
     def _descend(self, thing: Estimate) -> Steps[Outcome]:
-        grasp, around = plan(self._arm, thing, [])
+        grasp, around = plan(self._arm, thing, (), self._arm.estimate("receptacle"))
         if grasp is None:
             return Outcome(False, f"the {thing.role} offers no grasp from above")
         self._aimed = (thing, grasp)
@@ -225,11 +225,13 @@ class Robot:
             if attempt:
                 yield from motions_gripper.release(arm)
                 yield from motions.retreat(arm, 0.08)
-            yield from arm.look(role)
+            # Where it shall go says from which side it is best taken.
+            yield from arm.look(role, "receptacle")
             thing = arm.estimate(role)
             if thing is None:
                 return Outcome(False, f"the {role} was not found")
-            outcome, self._load = yield from take(arm, thing, failed)
+            place = arm.estimate("receptacle")
+            outcome, self._load = yield from take(arm, thing, failed, place)
             if outcome.completed:
                 return outcome
         return Outcome(False, f"{outcome.reason} (tried {TRIES} grasps)")
@@ -245,7 +247,7 @@ class Robot:
             return Outcome(False, f"the {role} was not found")
         load = self._present_load(seen_at)
         held = (load.middle(arm), float(load.extent[:2].max()) / 2.0)
-        around = Surroundings(arm.sense.heights, place, held=held)
+        around = Surroundings(arm.sense.heights, place, held=held, hand=arm.position)
         goal = goal_in(place, load, arm) if self._placement == "in" else goal_on(place)
         outcome = yield from carry(arm, load, goal, around)
         if not outcome.completed:
