@@ -24,8 +24,8 @@ STACKED_SHARE = 0.45
 """Share of objects that are put on or into something, where there is anything of the kind."""
 STACKED_SHARE_FLOOR = 0.2
 TOPPLED_SHARE = 0.06
-SCALED_SHARE = 0.2
-SMALLEST, LARGEST = 0.8, 1.5
+SCALED_SHARE = 0.35
+SMALLEST, LARGEST = 0.8, 1.6
 DRAWER_SHARE = 0.3
 HELD_SHARE = 0.2
 HOVER_SHARE = 0.3

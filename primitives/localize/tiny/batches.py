@@ -168,12 +168,25 @@ def _recolored(color: Tensor, instances: Tensor, tinted: float, rng: np.random.G
     tint = torch.from_numpy(tints).float()[rows, owner].permute(0, 3, 1, 2)
     share = torch.from_numpy(strength).float()[rows, owner][:, None]
     gray = (color * torch.tensor([0.3, 0.59, 0.11])[None, :, None, None]).sum(1, keepdim=True)
-    color = (1 - share) * color + share * (1.2 * gray * tint)
+    # Half of them keep their shades, so that what is dark stays dark; the others are painted over.
+    painted = torch.from_numpy(rng.random(chosen.shape) < 0.5)[rows, owner][:, None]
+    mean = _means(gray, owner).clamp(min=0.03)
+    shade = torch.where(painted, (gray / mean).clamp(max=2.0) * 0.6, 1.2 * gray)
+    color = (1 - share) * color + share * (shade * tint)
     gain = rng.uniform(0.8, 1.2, (count, 3, 1, 1)) * rng.uniform(0.8, 1.2, (count, 1, 1, 1))
     light = rng.uniform(-0.05, 0.05, (count, 1, 1, 1))
     color = color * torch.from_numpy(gain).float() + torch.from_numpy(light).float()
     noise = torch.from_numpy(rng.normal(0.0, 0.01, color.shape).astype(np.float32))
     return (color + noise).clamp(0.0, 1.0)
+
+
+def _means(gray: Tensor, owner: Tensor) -> Tensor:
+    """Return the mean of the thing that each pixel belongs to. Shape of `gray`."""
+    flat, owners = gray.flatten(1), owner.flatten(1)
+    zeros = torch.zeros(len(gray), MOST_THINGS + 1)
+    total = zeros.scatter_add(1, owners, flat)
+    count = zeros.scatter_add(1, owners, torch.ones_like(flat)).clamp(min=1.0)
+    return torch.gather(total / count, 1, owners).view_as(gray)
 
 
 def _wanted(

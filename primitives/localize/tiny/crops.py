@@ -96,6 +96,10 @@ def _recolored(images: Tensor, rng: np.random.Generator) -> Tensor:
 
     gray = (color * torch.tensor([0.3, 0.59, 0.11])[None, :, None, None]).sum(1, keepdim=True)
     share = draw(0.3, 1.0, 1) * (draw(0.0, 1.0, 1) < TINTED) * mask
-    color = (1 - share) * color + share * 1.2 * gray * draw(0.15, 1.5, 3)
+    covered = mask.sum((2, 3), keepdim=True).clamp(min=1.0)
+    mean = ((gray * mask).sum((2, 3), keepdim=True) / covered).clamp(min=0.03)
+    painted = draw(0.0, 1.0, 1) < 0.5
+    shade = torch.where(painted, (gray / mean).clamp(max=2.0) * 0.6, 1.2 * gray)
+    color = (1 - share) * color + share * shade * draw(0.15, 1.5, 3)
     color = color * draw(0.85, 1.15, 3) * draw(0.8, 1.2, 1) + draw(-0.05, 0.05, 1)
     return torch.cat([color.clamp(0.0, 1.0) - GRAY, mask], 1)

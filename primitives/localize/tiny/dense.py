@@ -16,7 +16,7 @@ from zetta.primitives.localize.tiny.model import LENGTH, SHAPES, Net
 NAMED_PIXELS, VOTING_PIXELS = 60, 300
 """Pixels of a thing that are asked for its name and for votes, on average; all would cost time."""
 SMOOTH: Final = 0.1
-WEIGHTS: Final = {"seen": 1.0, "name": 1.5, "offset": 1.0, "shape": 0.3, "parts": 0.7}
+WEIGHTS: Final = {"seen": 1.0, "name": 1.5, "offset": 1.0, "shape": 0.3, "parts": 1.0}
 TERMS: Final = tuple(WEIGHTS)
 
 

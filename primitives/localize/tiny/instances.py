@@ -148,7 +148,7 @@ def _cells(votes: Votes) -> tuple[Array, Ints, Array]:
 
 def _distance(cells: Array, middle: Array) -> Array:
     away = cells - middle
-    return np.sqrt(np.einsum("ij,ij->i", away, away))
+    return np.asarray(np.sqrt(np.einsum("ij,ij->i", away, away)))
 
 
 def _instance(votes: Votes, members: Ints) -> Instance:
