@@ -17,13 +17,16 @@ from zetta.critics.parameters import parse_parameters
 from zetta.critics.problems import Problem, read_program
 from zetta.primitives.catalogue import PRIMITIVES
 from zetta.runtime import registry
-from zetta.runtime.cli import output
+from zetta.runtime.cli import calibrate, output, replay_critics
 from zetta.runtime.errors import ConfigError
 from zetta.runtime.signals import SignalSpec
 from zetta.runtime.signals_source import signals_with
 from zetta.skills.program import analyse_program
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, help="Critics.")
+
+app.command("calibrate")(calibrate.command)
+app.command("replay")(replay_critics.command)
 
 Kind: TypeAlias = Literal["critic", "recovery"]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]

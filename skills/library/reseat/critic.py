@@ -16,6 +16,8 @@ def check(w, p):
         down = delta(w.ee_z, p.course) < 0.0 - p.descent
         if down and delta(w.receptacle_offset, p.course) > 0.0 - p.nearing:
             return recover("the hand goes down far from the receptacle")
+    if held((w.holding > 0.5) and (w.receptacle_offset < p.over), p.dwell):
+        return recover("the hand stays over the receptacle and does not let go")
     if not held(w.holding > 0.5, p.stall):
         return ok()
     across = max(spread(w.ee_x, p.stall), spread(w.ee_y, p.stall))

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from tests.runtime.scripted_parts import Notebook
-from zetta.critics.monitor import CriticMonitor
 from zetta.critics.shadow import replay_verdicts
 from zetta.runtime.cli.assemble import check_options
 from zetta.runtime.cli.deploy import bundle_of, deploy, split_bundle
+from zetta.runtime.cli.replay_critics import monitor_of
 from zetta.runtime.core import (
     Action,
     EpisodeResult,
@@ -29,7 +29,6 @@ from zetta.runtime.errors import ConfigError
 from zetta.runtime.loop import Episode
 from zetta.runtime.registry import policy
 from zetta.sims.toy import ToyEnv, ToySimulator
-from zetta.skills.compiled import compile_skill
 
 MARKER = 7.654321
 SPEC = RunSpec("toy", "toy_swap", 0, Init(0), policy="toy/reach", bundle="starter")
@@ -87,7 +86,7 @@ def has_marker(values: list[float]) -> bool:
 
 @pytest.mark.parametrize("bundle", ["starter", "takeover"])
 def test_at_level_vision_no_simulator_truth_reaches_signals_or_actions(bundle: str) -> None:
-    spec = replace(SPEC, bundle=bundle)
+    spec = replace(SPEC, bundle=bundle, options={"signals": "yes"})
     env = Planted(ToySimulator().make(spec.suite, spec.task).toy)
     result, notebook = run(spec, env)
     _, untouched = run(spec)
@@ -98,7 +97,7 @@ def test_at_level_vision_no_simulator_truth_reaches_signals_or_actions(bundle: s
 
 def test_at_level_oracle_the_planted_numbers_are_seen_so_the_check_can_fail() -> None:
     env = Planted(ToySimulator().make(SPEC.suite, SPEC.task).toy)
-    _, notebook = run(replace(SPEC, sensing="oracle"), env)
+    _, notebook = run(replace(SPEC, sensing="oracle", options={"signals": "yes"}), env)
     assert has_marker(seen(notebook))
 
 
@@ -123,14 +122,8 @@ def test_verdicts_of_the_live_run_follow_from_its_log() -> None:
     for k in range(6):
         spec = replace(SPEC, layout=Init(k))
         _, notebook = run(spec)
-        bundle = bundle_of("starter")
-        skills = [
-            compile_skill(package, control_hz=20.0, robot=_no_robot)
-            for package in bundle.packages
-            if package.fits(("object", "receptacle"))
-        ]
-        watchers = [watcher.compile(20.0) for watcher in bundle.watchers]
-        monitor = CriticMonitor([*watchers, *(skill.critic for skill in skills)])
+        instruction = ToySimulator().task(spec.suite, spec.task).instruction
+        monitor = monitor_of(bundle_of("starter"), instruction, 20.0)
         live = [tick.verdicts for tick in notebook.ticks]
         assert list(replay_verdicts(notebook.ticks, monitor, 20.0)) == live
         fired += sum(bool(verdicts) for verdicts in live)
@@ -178,7 +171,3 @@ def test_a_control_stands_for_the_starter_bundle_unless_another_follows() -> Non
     assert split_bundle("sham") == ("sham", "starter")
     assert split_bundle("random:my/skills") == ("random", "my/skills")
     assert split_bundle("none") == ("", "none")
-
-
-def _no_robot() -> None:
-    raise AssertionError("a replay starts no recovery")
