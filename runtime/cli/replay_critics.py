@@ -51,8 +51,8 @@ def command(
     else:
         fired = sum(each.verdicts > 0 for each in compared)
         output.answer(
-            f"{len(compared)} episodes, {sum(each.ticks for each in compared)} ticks: critics spoke "
-            f"in {fired} episodes, at {sum(each.verdicts for each in compared)} ticks"
+            f"{len(compared)} episodes, {sum(each.ticks for each in compared)} ticks: critics "
+            f"spoke in {fired} episodes, at {sum(each.verdicts for each in compared)} ticks"
         )
         output.answer(
             f"{len(own)} of them were run under these critics; in {len(own) - len(wrong)} every "
