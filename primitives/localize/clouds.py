@@ -103,6 +103,21 @@ def in_hand(points: Array, arm: ArmState, shape: HandShape) -> Mask:
     return (fingers | palm) & (z > -shape.length)
 
 
+def pixels(points: Array, camera: Camera) -> npt.NDArray[np.int64]:
+    """Return row and column of the pixel that shows each world point. Shape (N, 2).
+
+    What lies outside the picture, or behind the camera, gets an index outside it.
+    """
+    local = (points - camera.T_world_cam[:3, 3]) @ camera.T_world_cam[:3, :3]
+    depth = local[:, 2]
+    safe = np.where(depth > 1e-6, depth, 1.0)
+    k = camera.intrinsics
+    column = np.floor(local[:, 0] / safe * k[0, 0] + k[0, 2])
+    row = np.floor(local[:, 1] / safe * k[1, 1] + k[1, 2])
+    found = np.stack([row, column], axis=1)
+    return np.where((depth > 1e-6)[:, None], found, -1.0).astype(np.int64)
+
+
 @dataclass(frozen=True, slots=True)
 class Cloud:
     """What one camera saw, pixel by pixel."""
@@ -119,6 +134,7 @@ class Cloud:
     """Direction of every pixel, world frame. Shape (height, width, 3)."""
     eye: Array
     """Where the camera stands, world frame. Shape (3,)."""
+    camera: Camera
     pitch: float
     """Radians between neighbouring pixels."""
 
@@ -141,8 +157,7 @@ def clouds(
         if image is None or image.shape[:2] != depth.shape:
             image = np.zeros((*depth.shape, 3), dtype=np.uint8)
         eye = np.asarray(camera.T_world_cam[:3, 3])
+        rays = directions(depth.shape, camera)
         pitch = 1.0 / float(camera.intrinsics[0, 0])
-        found.append(
-            Cloud(name, points, valid, readable, image, directions(depth.shape, camera), eye, pitch)
-        )
+        found.append(Cloud(name, points, valid, readable, image, rays, eye, camera, pitch))
     return tuple(found)

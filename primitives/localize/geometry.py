@@ -151,7 +151,7 @@ class _Patch:
 
     def __init__(self, segment: Segment) -> None:
         self.segment = segment
-        self.pixels = int(segment.solid.sum()) * (_CUT_WORTH if segment.cut else 1.0)
+        self.pixels = int(segment.solid.sum())
         self.proportions = proportions(segment)
         """Width and height, roughly."""
         self.middle = np.median(segment.cloud.points[segment.solid], axis=0)
@@ -207,11 +207,11 @@ def _sighting(name: str, solid: Solid, confidence: float) -> Sighting:
 
 
 def _merged(patches: list[_Patch]) -> list[_Patch]:
-    """Return each thing once: of two pictures of it the one that shows more."""
+    """Return each thing once: of two pictures of it the one that shows all, or more, of it."""
     if len({id(patch.segment.cloud) for patch in patches}) < 2:
         return patches
     kept: list[_Patch] = []
-    for patch in sorted(patches, key=lambda p: -p.pixels):
+    for patch in sorted(patches, key=lambda p: (p.segment.cut, -p.pixels)):
         if not any(
             other.segment.cloud is not patch.segment.cloud
             and math.dist(patch.middle, other.middle) < _SAME

@@ -158,6 +158,11 @@ def _hues(patch: Mask, word: npt.NDArray[np.int64], vivid: Mask) -> list[Mask]:
     return parts + [labels == j for j in range(1, count + 1) if (labels == j).sum() >= _MIN_PIXELS]
 
 
+def segment_of(mask: Mask, cloud: Cloud, support: Support) -> Segment:
+    """Return the patch of given pixels. `mask` has the shape (height, width)."""
+    return _segment(mask, cloud, cloud.valid, classes(cloud.image), support)
+
+
 def _segment(
     mask: Mask, cloud: Cloud, known: Mask, word: npt.NDArray[np.int64], support: Support
 ) -> Segment:

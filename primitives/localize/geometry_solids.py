@@ -16,7 +16,7 @@ from scipy import ndimage
 from scipy.optimize import least_squares
 from scipy.spatial import ConvexHull, QhullError
 
-from zetta.primitives.localize.clouds import Mask
+from zetta.primitives.localize.clouds import Mask, pixels
 from zetta.primitives.localize.geometry_segments import Segment
 from zetta.runtime.core import Array
 
@@ -79,7 +79,7 @@ def fit(segment: Segment, form: Form) -> Solid:
     def residuals(p: Array) -> Array:
         return _residuals(p, view, low, form)
 
-    start = _start(view.points, low, form)
+    start = _ball(segment, view) if form == "ball" else _start(view.points, low, form)
     if form in ("cube", "box"):
         # Few pixels give a poor first yaw.
         turned = [np.append(start[:-1], start[-1] + turn) for turn in _TURNS]
@@ -151,24 +151,33 @@ def _floor(segment: Segment) -> float:
     pitch *= segment.cloud.pitch
     if lowest - ground < max(0.02, 2.0 * pitch, 4.0 * segment.support.noise):
         return ground
-    # What hides its foot says nothing about where it stands.
-    below = np.roll(segment.mask, 1, axis=0) & ~segment.mask
-    hidden = float((below & segment.unknown).sum()) / max(1, int(below.sum()))
-    return ground if hidden > 0.5 else lowest
+    # What stands hides the ground below itself; what floats, or lies on another thing, does not.
+    feet = pixels(
+        np.column_stack([points[:, :2], np.full(len(points), ground)]), segment.cloud.camera
+    )
+    rows, columns = np.clip(feet, 0, np.array(segment.mask.shape) - 1).T
+    outside = (feet != np.stack([rows, columns], axis=1)).any(axis=1)
+    hidden = outside | (segment.mask | segment.unknown)[rows, columns]
+    return ground if hidden.mean() > 0.5 else lowest
 
 
 def _start(points: Array, low: float, form: Form) -> Array:
     """Return first values: x, y, top, then width (and depth, and yaw) as the form has them."""
     top = float(np.percentile(points[:, 2], 90))
     (x, y), (width, depth), yaw = narrow_rectangle(_upper(points, low))
-    if form == "ball":
-        radius = max((width + depth) / 4.0, _SMALLEST)
-        return np.array([x, y, top - radius, radius])
     if form == "cylinder":
         return np.array([x, y, top, (width + depth) / 2.0])
     if form == "cube":
         return np.array([x, y, top, max((width + depth) / 2.0, _SMALLEST), yaw])
     return np.array([x, y, top, width, depth, yaw])
+
+
+def _ball(segment: Segment, view: _View) -> Array:
+    """Return first values of a ball: its middle lies a radius behind what is seen of it."""
+    radius = max(2.0 * view.blur * math.sqrt(float(segment.mask.sum()) / math.pi), _SMALLEST)
+    middle = np.median(view.points, axis=0)
+    away = (middle - view.eye) / np.linalg.norm(middle - view.eye)
+    return np.append(middle + 0.75 * radius * away, radius)
 
 
 def narrow_rectangle(spots: Array) -> tuple[tuple[float, float], tuple[float, float], float]:
@@ -208,8 +217,12 @@ def _residuals(p: Array, view: _View, low: float, form: Form) -> Array:
     # A softened step: most certain is the solid in the middle of what the outline allows.
     hit = _softened(_clearance(view.eye, view.hits, p, low, form) / view.blur)
     miss = _softened(-_clearance(view.eye, view.misses, p, low, form) / view.blur)
-    prior = np.minimum(p[3:5] if form in ("box", "cube") else p[3:4], _SMALLEST) - _SMALLEST
-    return np.concatenate([surface * _share(len(surface)), hit, miss, prior / 0.001])
+    sizes = p[3:5] if form == "box" else p[3:4]
+    prior = (np.minimum(sizes, _SMALLEST) - _SMALLEST) / 0.001
+    if form == "ball":
+        # Few noisy points say little about a radius; the ground below says more.
+        prior = np.append(prior, (p[2] - p[3] - low) / (2.0 * view.noise))
+    return np.concatenate([surface * _share(len(surface)), hit, miss, prior])
 
 
 def _share(count: int) -> float:
