@@ -21,6 +21,9 @@ def check(w, p):
         return ok()
     if once(w.holding > 0.5):
         return ok()
+    # The policy has chosen to close here; nobody closes on the way.
+    if held(w.command_gripper > 0.5, p.closing) and now(w.closed_for) < 1.0:
+        return recover("the hand closes where the object is not")
     low = max(p.reach, now(w.object_height) * 0.6)
     if not held((w.object_above < p.depth) and (w.object_above + w.object_height < low), p.settle):
         return ok()
