@@ -15,7 +15,7 @@ from pathlib import Path
 
 from zetta.skills.package import load_skill
 from zetta.skills.package_files import REPLAY
-from zetta.skills.rehearsals import Rehearsal, Thing
+from zetta.skills.rehearsals import TABLE_Z, Rehearsal, Thing
 from zetta.skills.replay import Expectation, window_text
 
 LIBRARY = Path(__file__).parents[2] / "skills" / "library"
@@ -109,8 +109,8 @@ def careful() -> Rehearsal:
     take(r, 0.04, wait=0.8)
     r.move(r.hand[0], r.hand[1], 0.22, 1.6)
     r.to("receptacle", 0.14, 2.4)
-    r.wait(1.0)
-    let_go(r, wait=0.6)
+    r.wait(0.7)
+    let_go(r, wait=0.3)
     return r
 
 
@@ -204,6 +204,17 @@ def missed(seed: int, aside: float, thing: Thing, lift: bool, pace: float = 1.0)
     return r
 
 
+def restless() -> Rehearsal:
+    """Return a miss after which the gripper flips, so that it never comes to rest."""
+    r = scene(BOWL, PLATE, seed=15, pace=0.5)
+    approach(r, aside=(0.0, 0.07), depth=-0.01)
+    r.close(0.6)
+    for k in range(40):
+        r.closes = k % 3 > 0
+        r.move(r.hand[0], r.hand[1] - 0.006, r.hand[2] - TABLE_Z + 0.004, 0.1)
+    return r
+
+
 def pantomime() -> Rehearsal:
     """Return a policy that closes far from the can and carries nothing to the basket."""
     r = scene(seed=14)
@@ -237,6 +248,7 @@ def regrasp() -> Iterator[Drawn]:
                 missed(11, 0.06, BOX, lift=False))  # fmt: skip
     yield Drawn("fires-brisk", "fires", "a fast hand closes beside a can",
                 missed(13, 0.055, CAN, lift=True, pace=0.45))  # fmt: skip
+    yield Drawn("fires-restless", "fires", "misses, flips the gripper and goes away", restless())
     yield Drawn("fires-pantomime", "fires", "an empty hand, closed long ago, comes to the basket",
                 pantomime())  # fmt: skip
     yield Drawn("silent-push", "silent", "a plate is pushed with a closed hand", pushed_closed())
@@ -487,6 +499,16 @@ def held_still(over: bool) -> Rehearsal:
     return r
 
 
+def hesitant() -> Rehearsal:
+    """Return a hand that sways over the basket with the can."""
+    r = scene(seed=55)
+    approach(r)
+    take(r)
+    carry(r)
+    r.shiver(4.0, 0.02, period=1.5)
+    return r
+
+
 def carried_astray(pace: float = 1.0) -> Rehearsal:
     """Return a box that is carried to where the plate used to be."""
     r = scene(BOX, PLATE, seed=51, pace=pace)
@@ -529,6 +551,8 @@ def reseat() -> Iterator[Drawn]:
     yield Drawn("fires-brisk", "fires", "a fast hand carries away from the plate",
                 carried_astray(0.45))  # fmt: skip
     yield Drawn("fires-beside", "fires", "the hand goes down beside the basket", put_down_astray())
+    yield Drawn("fires-hesitant", "fires", "the hand sways over the basket and does not let go",
+                hesitant())  # fmt: skip
     yield Drawn("silent-round", "silent", "the hand goes round an obstacle", round_about())
     yield Drawn("disarmed-unseen", "disarmed", "the receptacle is never seen", no_receptacle())
     yield from silent()
