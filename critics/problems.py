@@ -17,6 +17,9 @@ from zetta.runtime.errors import ConfigError, ScreenError
 MAX_BYTES: Final = 16 * 1024
 """Longest program, UTF-8."""
 
+PLAIN: Final = frozenset("\n\t" + "".join(map(chr, range(32, 127))))
+INVISIBLE: Final = ("Cc", "Cf", "Zl", "Zp")
+"""Control and format characters: they make a text look other than it reads."""
 MAX_TREE_DEPTH: Final = 100
 """Deeper than any program that obeys the limits of expressions and blocks."""
 
@@ -102,7 +105,8 @@ def parse_program(source: str | bytes) -> ast.Module:
     except (ValueError, OverflowError) as error:
         raise Refused(1, f"this is no Python: {error}") from None
     _refuse_deep_trees(tree)
-    _refuse_foreign_names(text)
+    if not text.isascii():
+        _refuse_foreign_names(text)
     return tree
 
 
@@ -122,8 +126,7 @@ def _plain_text(source: str | bytes) -> str:
         ) from None
     text = text.replace("\r\n", "\n")
     for at, character in enumerate(text):
-        # Control and format characters make a text look other than it reads.
-        if character not in "\n\t" and unicodedata.category(character) in ("Cc", "Cf", "Zl", "Zp"):
+        if character not in PLAIN and unicodedata.category(character) in INVISIBLE:
             line = text.count("\n", 0, at) + 1
             raise Refused(line, f"the invisible character U+{ord(character):04X} is not allowed")
     return text
