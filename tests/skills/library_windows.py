@@ -108,9 +108,9 @@ def careful() -> Rehearsal:
     r.to("object", 0.0, 1.5)
     take(r, 0.04, wait=0.8)
     r.move(r.hand[0], r.hand[1], 0.22, 1.6)
-    r.to("receptacle", 0.14, 2.4)
-    r.wait(0.7)
-    let_go(r, wait=0.3)
+    r.to("receptacle", 0.14, 1.8)
+    r.wait(0.4)
+    let_go(r, wait=0.2)
     return r
 
 
@@ -584,9 +584,9 @@ def flipping() -> Rehearsal:
     """Return a gripper that opens and closes again and again."""
     r = scene(seed=61)
     approach(r)
-    for _ in range(4):
-        r.close(0.3)
-        r.open(0.3)
+    for _ in range(10):
+        r.close(0.1)
+        r.open(0.1)
     return r
 
 
