@@ -64,9 +64,13 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "book": ("black book", "yellow book"),
     "bottle": ("wine bottle",),
     "cabinet": ("wooden cabinet", "white cabinet"),
+    "tray": ("wooden tray",),
+    "shelf": ("wooden two layer shelf",),
 }
 """What a general word means: any of these is one."""
 OTHERWISE: Mapping[str, tuple[str, ...]] = {
+    "black bowl": ("bowl",),
+    "white bowl": ("bowl",),
     "wooden cabinet": ("cabinet",),
     "white cabinet": ("cabinet",),
     "top of cabinet": ("top of shelf",),
