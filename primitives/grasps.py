@@ -270,7 +270,7 @@ class Surroundings:
         self._own = np.column_stack([a[own] for a in np.broadcast_arrays(x, y, seen)])  # (N, 3)
         inside &= seen < top_of(thing) + 0.02  # what is higher hangs over it
         if held is not None:
-            inside |= np.hypot(x - held[0][0], y - held[0][1]) <= held[1] + 0.02
+            inside |= np.hypot(x - held[0][0], y - held[0][1]) <= held[1]
         if hand is not None:
             near = np.hypot(x - hand[0], y - hand[1]) <= _HAND_SEEN
             inside |= near & (seen > hand[2] - 0.02)

@@ -39,6 +39,8 @@ _TURNING = 0.5
 """A hand that has to turn by more than this is not ready to come down, radians."""
 _RESTING_S = 0.15
 """Time after which what no longer sinks over its goal counts as resting on something."""
+_SAG = 0.2
+"""Sine of the angle by which a bowl that hangs by its rim tilts; 15 degrees were measured."""
 _GENTLY = 0.05
 """What is held is lowered at half speed over the last part of its way, metres."""
 TRIES = 2
@@ -64,6 +66,8 @@ class Load:
     """Full size of the thing, metres. Shape (3,)."""
     rotation: Array
     """Orientation of the hand when it was taken. Shape (3, 3)."""
+    sag: float = 0.0
+    """How much lower its far side may hang, metres: what is held by its rim tilts."""
 
     def middle(self, arm: Arm) -> Array:
         """Return the middle of what is held now. Shape (3,).
@@ -190,7 +194,8 @@ def load_of(arm: Arm, thing: Estimate, grasp: Grasp | None) -> Load:
     offset = thing.position - arm.position
     if grasp is not None and not grasp.rim:
         offset = offset - float(offset @ grasp.travel) * grasp.travel
-    return Load(offset, thing.extent, arm.rotation)
+    rim = grasp is not None and grasp.rim
+    return Load(offset, thing.extent, arm.rotation, _SAG * float(thing.extent[0]) if rim else 0.0)
 
 
 # --------------------------------------------------------------------------- placing
@@ -232,7 +237,7 @@ def carry(arm: Arm, load: Load, goal: Goal, around: Surroundings) -> Steps[Outco
     low = float(goal.spot[2])
     radius = float(load.extent[:2].max()) / 2.0
     between = around.corridor(load.middle(arm), goal.spot, radius)
-    travel = max(between, low) + CLEARANCE
+    travel = max(between, low) + CLEARANCE + load.sag
     resting = 0
     for left in range(arm.ticks(6.0), -1, -1):
         offset = goal.spot - load.middle(arm)

@@ -29,7 +29,7 @@ from zetta.runtime.core import Array, Estimate, Outcome
 PULL_TILT = math.radians(70.0)
 """Tilt of the hand from straight down when it pinches a handle: it passes under what is above."""
 PUSH_TILT = math.radians(45.0)
-LONGEST_PULL = 0.155
+LONGEST_PULL = 0.145
 """How far a drawer is pulled at most, metres: at their end stops, bars slip out of the fingers."""
 LONGEST_PUSH = 0.25
 """How far one is pushed at most, metres."""
@@ -57,7 +57,16 @@ def outward(part: Estimate) -> Array:
 
 
 def pull(arm: Arm, part: Estimate) -> Steps[Outcome]:
-    """Pinch a handle, one finger above and one below it, and pull until it stops."""
+    """Pinch a handle and pull until it stops or is far enough; once more if it slipped away."""
+    outcome = yield from _pull_once(arm, part)
+    now = arm.estimate(part.role)
+    if outcome.completed or now is None or now.t <= part.t:
+        return outcome
+    return (yield from _pull_once(arm, now))
+
+
+def _pull_once(arm: Arm, part: Estimate) -> Steps[Outcome]:
+    """Pinch a handle, one finger above and one below it, and pull."""
     out = outward(part)
     axis = -out * math.sin(PULL_TILT) + DOWN * math.cos(PULL_TILT)
     across = out * math.cos(PULL_TILT) - UP * math.sin(PULL_TILT)
@@ -67,6 +76,7 @@ def pull(arm: Arm, part: Estimate) -> Steps[Outcome]:
     arrival = yield from line_up(arm, point, rotation, good_enough=0.015)
     if not arrival.reached:
         yield from go(arm, arm.position - 0.08 * axis, rotation, within=0.03, turn_within=0.5)
+        yield from arm.look(part.role)
         return arrival.outcome("the handle")
     grip = yield from squeeze(arm, point, rotation)
     outcome, moved = grip_outcome(grip), 0.0

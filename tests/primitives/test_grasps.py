@@ -180,7 +180,7 @@ def test_the_way_passes_over_what_stands_between() -> None:
 
 
 def test_what_is_held_is_no_obstacle_to_itself() -> None:
-    plate, held = thing(0.2, 0.0, (0.15, 0.15, 0.02)), thing(-0.1, 0.0, (0.06, 0.06, 0.3))
+    plate, held = thing(0.2, 0.0, (0.15, 0.15, 0.02)), thing(-0.1, 0.0, (0.04, 0.04, 0.3))
     scene = grid(plate, held)
     place = np.array([0.2, 0.0, TABLE])
 
