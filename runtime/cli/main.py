@@ -26,8 +26,8 @@ VERBS: Final[Mapping[str, str]] = {
     "replay": "draw a logged episode again: MP4 or picture strip",
     "train": "train an embedded model from nothing",
     "sims": "list simulators and how to install them",
-    "critics": "list critics, check programs, print the language",
-    "skills": "list skill packages",
+    "critics": "list, check, replay and calibrate critics",
+    "skills": "list, make, check, test and sign skill packages",
     "bench": "measure speed against a baseline",
     "doctor": "say what is missing and the line that fixes it",
 }

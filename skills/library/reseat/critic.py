@@ -16,6 +16,10 @@ def check(w, p):
         down = delta(w.ee_z, p.course) < 0.0 - p.descent
         if down and delta(w.receptacle_offset, p.course) > 0.0 - p.nearing:
             return recover("the hand goes down far from the receptacle")
+    # A policy that needed help once is given less time to finish by itself.
+    if now(w.interventions) > 0.5 and held((w.holding > 0.5) and (w.policy_drives > 0.5), p.alone):
+        if now(w.since_handback) > p.alone:
+            return recover("the policy was given the object and does not deliver it")
     if held((w.holding > 0.5) and (w.receptacle_offset < p.over), p.dwell):
         return recover("the hand stays over the receptacle and does not let go")
     if not held(w.holding > 0.5, p.stall):
