@@ -167,7 +167,6 @@ def cabinet(yaw: float) -> Instance:
         extent=np.array([0.255, 0.19, 0.22]),
         yaw=yaw,
         clear_yaw=1.0,
-        parts=np.zeros((vocabulary.MOST_PARTS, 3)),
         weight=1.0,
     )
 

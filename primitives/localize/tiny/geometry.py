@@ -60,7 +60,8 @@ def view(picture: Image, depth: Float32, camera: Camera) -> View:
         camera: its calibration.
     """
     points = unproject(depth[TOP:BOTTOM], camera, TOP)
-    return View(picture[TOP:BOTTOM], points, float(np.median(points[..., 2])), camera)
+    # Every fourth row and column is enough for a median.
+    return View(picture[TOP:BOTTOM], points, float(np.median(points[::4, ::4, 2])), camera)
 
 
 def unproject(depth: Float32, camera: Camera, first_row: int = 0) -> Float32:

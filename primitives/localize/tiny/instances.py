@@ -29,7 +29,7 @@ LEAST_PIXELS: Final = 5
 MOST: Final = 16
 HEAVY: Final = 96
 """Cells from which clusters may start."""
-ASKED: Final = 400
+ASKED: Final = 200
 """Pixels of a thing over which medians are taken; more would only cost time."""
 _ROUNDS: Final = 3
 _SHADOW: Final = 1.6
@@ -67,8 +67,6 @@ class Instance:
     yaw: float
     clear_yaw: float
     """How clear the yaw is, in [0, 1]; about 0 for what is round."""
-    parts: Array
-    """Shape (MOST_PARTS, 3)."""
     weight: float
     """Mean of the members' weights."""
 
@@ -162,7 +160,6 @@ def _instance(votes: Votes, members: Ints) -> Instance:
         extent=np.median(votes.extents[some], axis=0).astype(np.float64),
         yaw=float(np.arctan2(turn[1], turn[0]) / 2),
         clear_yaw=float(min(1.0, np.hypot(*turn))),
-        parts=np.median(votes.parts[some], axis=0).astype(np.float64),
         weight=float(weights.mean()),
     )
 

@@ -46,7 +46,7 @@ from zetta.runtime.errors import ConfigError, SpecMismatch
 WEIGHTS_FOLDER: Final = Path(__file__).parent / "weights"
 SEEN: Final = 0.5
 """Probability above which a pixel shows a thing."""
-NAMED_PIXELS: Final = 60
+NAMED_PIXELS: Final = 40
 """Pixels of an instance whose names are asked for."""
 SINGLE: Final = frozenset({"cabinet", "stove", "wine rack", "microwave", "caddy", "basket"})
 """Things of which a scene has one; a second sighting is a fragment."""
@@ -61,6 +61,8 @@ class Thing:
     instance: Instance
     points: Float32
     """Surface points that belong to it. Shape (K, 3)."""
+    parts: Float32
+    """What each of them says about the centres of parts. Shape (K, MOST_PARTS, 3)."""
 
 
 def load(folder: Path = WEIGHTS_FOLDER, render_profile: str | None = None) -> TinyFinder:
@@ -135,7 +137,9 @@ class TinyFinder:
         chances = self._chances(seen, features, votes, found)
         best = chances.argmax(axis=1)
         things = [
-            Thing(THINGS[b], float(row[b]), one, votes.points[one.members])
+            Thing(
+                THINGS[b], float(row[b]), one, votes.points[one.members], votes.parts[one.members]
+            )
             for one, row, b in zip(found, chances, best, strict=True)
             if row[b] >= self.manifest.calibration.least
         ]
@@ -191,7 +195,8 @@ def _sighting(name: str, spoken: str, thing: Thing) -> Sighting:
             name, read_only(one.center), read_only(one.extent), one.yaw, thing.confidence
         )
     index = PARTS[thing.name].index(spoken)
-    return part_sighting(name, spoken, one, one.parts[index], thing.points, thing.confidence)
+    position = np.median(thing.parts[:, index], axis=0).astype(np.float64)
+    return part_sighting(name, spoken, one, position, thing.points, thing.confidence)
 
 
 def _without_fragments(things: list[Thing]) -> tuple[Thing, ...]:
