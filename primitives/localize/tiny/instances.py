@@ -78,15 +78,15 @@ def instances(votes: Votes) -> list[Instance]:
         return found
     cells, cell_of, mass = _cells(votes)
     left = mass.copy()  # votes that belong to no thing yet
-    seeds = _seeds(cells, left)
+    seeds, fresh = _seeds(cells, left), True
     while left.sum() >= LEAST_PIXELS and len(found) < MOST:
         gathered = np.where(left[seeds.rows] > 0, seeds.near @ left, 0.0)
         if gathered.max() < LEAST_PIXELS:
-            again = _seeds(cells, left)
-            if set(again.rows) <= set(seeds.rows):
+            if fresh:
                 break
-            seeds = again
+            seeds, fresh = _seeds(cells, left), True
             continue
+        fresh = False
         best = int(np.argmax(gathered))
         radius = float(seeds.radii[best])
         distance = _shifted(cells, left, cells[seeds.rows[best]], radius)
