@@ -34,7 +34,7 @@ class HandShape:
     """The fingers end this far beyond the grip site, metres."""
     palm_half: tuple[float, float] = (0.055, 0.125)
     """Half size of the palm and the wrist along x and y, metres."""
-    palm_at: float = -0.045
+    palm_at: float = -0.032
     """Where the palm begins along z, metres."""
     length: float = 0.24
     """The wrist ends so far behind the grip site, metres."""
