@@ -86,8 +86,7 @@ class Robot:
 
     def open(self) -> Motion:
         """Open the gripper and wait until it stands still."""
-        self._load = None
-        return self._run(lambda arm: motions_gripper.release(arm, seconds=1.5))
+        return self._run(self._open)
 
     def close(self) -> Motion:
         """Close the gripper; completed when something is between the fingers."""
@@ -207,6 +206,10 @@ class Robot:
             return Outcome(False, f"the {thing.role} offers no grasp from above")
         self._aimed = (thing, grasp)
         return (yield from descend(self._arm, grasp, around)).outcome()
+
+    def _open(self, arm: Arm) -> Steps[Outcome]:
+        self._load = None
+        return (yield from motions_gripper.release(arm, seconds=1.5))
 
     def _close(self, arm: Arm) -> Steps[Outcome]:
         outcome = yield from motions_gripper.close(arm)
