@@ -19,7 +19,7 @@ from zetta.runtime.core import SENSING_LEVELS, Sensing
 from zetta.runtime.errors import ConfigError, suggest
 from zetta.runtime.signals import SIGNALS, SignalSpec
 from zetta.skills.package import SkillPackage, load_skill
-from zetta.skills.shelf import library_folder, package_folders
+from zetta.skills.shelf import library_folder, package_folders, shelve
 
 NO_BUNDLE: Final = "none"
 STARTER: Final = "starter"
@@ -92,10 +92,11 @@ class LoadedBundle:
 
 
 def load_bundle(name: str, signals: Mapping[str, SignalSpec] = SIGNALS) -> LoadedBundle:
-    """Return the bundle of a name or a folder.
+    """Return the bundle of a name.
 
-    `starter` is what the library's list says. A folder holds skill packages, or is one; they are
-    deployed in the order of their names.
+    `none`, or parts joined by `+`, whose critics are heard in that order: `starter` is what the
+    library's list says, a word is one skill of the library, and a folder holds skill packages, in
+    the order of their names, or is one.
 
     Raises:
         ConfigError: no such bundle, or two skills of one name.
@@ -103,18 +104,32 @@ def load_bundle(name: str, signals: Mapping[str, SignalSpec] = SIGNALS) -> Loade
     """
     if name == NO_BUNDLE:
         return LoadedBundle(name)
-    if name == STARTER:
-        return _starter(signals)
+    packages: list[SkillPackage] = []
+    watchers: tuple[Watcher, ...] = ()
+    for part in name.split("+"):
+        if part == STARTER:
+            starter = _starter(signals)
+            packages += starter.packages
+            watchers = starter.watchers
+        else:
+            packages += _part(part, signals)
+    return _bundle(name, tuple(packages), watchers)
+
+
+def _part(name: str, signals: Mapping[str, SignalSpec]) -> tuple[SkillPackage, ...]:
+    shelf = shelve(())
     folder = Path(name)
+    if name in shelf:
+        return (load_skill(shelf[name], signals),)
     if not folder.is_dir():
-        known = (NO_BUNDLE, STARTER)
+        known = (NO_BUNDLE, STARTER, *shelf)
         raise ConfigError(
             f"unknown bundle {name!r}; {suggest(name, known)}, or give a folder of skills"
         )
     packages = tuple(load_skill(path, signals) for path in package_folders(folder))
     if not packages:
         raise ConfigError(f"{folder} holds no skill; `zetta skills new NAME` makes one")
-    return _bundle(name, packages, ())
+    return packages
 
 
 def _starter(signals: Mapping[str, SignalSpec]) -> LoadedBundle:
