@@ -6,8 +6,6 @@ REFRACTORY_S = 1.0
 
 
 def check(w, p):
-    if maximum(w.gripper_opening, 0.25) > p.shut:
-        return ok()
     # What was held and got lost is for pick-up-again.
     if once(w.holding > 0.5):
         return ok()
@@ -16,6 +14,11 @@ def check(w, p):
     if now(w.object_moved) > p.taken:
         if now(w.object_to_receptacle) < p.delivered:
             return ok()
+    near = maximum(w.object_offset, 1.0) < p.near
+    if now(w.gripper_flips) >= p.tries and near and held(w.policy_drives > 0.5, 1.0):
+        return recover("the hand opens and closes beside the object and does not get it")
+    if maximum(w.gripper_opening, 0.25) > p.shut:
+        return ok()
     tried = once((w.open_for > 0.0) and (w.object_offset < p.near) and (w.object_above < p.depth))
     empty = held(w.closed_on_nothing > 0.5, p.empty_for)
     if tried and empty:
@@ -33,4 +36,6 @@ def check(w, p):
         return ok()
     if maximum(w.receptacle_offset, 0.5) < p.delivered:
         return recover("the hand has come to the receptacle without the object")
+    if now(w.closed_for) > p.idle:
+        return recover("the hand stays closed and empty")
     return ok()
