@@ -14,7 +14,7 @@ from zetta.primitives.localize.tiny import geometry, vocabulary
 from zetta.primitives.localize.tiny.data import read_shard
 from zetta.primitives.localize.tiny.instances import Instance, Votes, instances
 from zetta.primitives.localize.tiny.manifest import Calibration, read_manifest
-from zetta.primitives.localize.tiny.parts import part_sighting
+from zetta.primitives.localize.tiny.parts import Placed, Thing, part_sightings
 from zetta.primitives.localize.tiny.serve import WEIGHTS_FOLDER, load, named
 from zetta.runtime.core import Camera, Observation, Proprio, read_only
 from zetta.runtime.errors import ConfigError, SpecMismatch
@@ -160,8 +160,12 @@ def test_the_crop_decides_between_look_alikes_and_the_pixels_break_ties() -> Non
     assert named(first, second, calibration).sum() == pytest.approx(1.0)
 
 
-def cabinet(yaw: float) -> Instance:
-    return Instance(
+def thing(name: str, yaw: float, points: np.ndarray, parts: dict[str, np.ndarray]) -> Thing:
+    """Return a fixture of which all pixels agree."""
+    voted = np.zeros((3, vocabulary.MOST_PARTS, 3), np.float32)
+    for part, position in parts.items():
+        voted[:, vocabulary.PARTS[name].index(part)] = position
+    one = Instance(
         members=np.arange(3),
         center=np.zeros(3),
         extent=np.array([0.255, 0.19, 0.22]),
@@ -169,16 +173,57 @@ def cabinet(yaw: float) -> Instance:
         clear_yaw=1.0,
         weight=1.0,
     )
+    cloud = points.astype(np.float32)
+    return Thing(name, 0.9, one, cloud, cloud, voted)
 
 
-@pytest.mark.parametrize("yaw", [0.3, 0.3 - np.pi])
-def test_a_drawer_opens_towards_its_handle_whichever_way_the_cabinet_is_read(yaw: float) -> None:
-    handle = 0.12 * np.array([np.sin(0.3), -np.cos(0.3), 0.0])
-    points = np.zeros((0, 3), np.float32)
-    name = "handle of top drawer"
-    sighting = part_sighting(name, name, cabinet(yaw), handle, points, 0.9)
-    way = np.array([np.cos(sighting.yaw), np.sin(sighting.yaw)])
-    assert way @ handle[:2] == pytest.approx(0.12)
+TURN, TOP = 0.3, 1.127
+OUT = np.array([np.sin(TURN), -np.cos(TURN), 0.0])
+
+
+def cabinet_cloud(opened: float, hidden: float = -1.0) -> np.ndarray:
+    """Return points of a turned cabinet's top and of the bar of its top drawer.
+
+    Args:
+        opened: how far the drawer is out, metres.
+        hidden: along its first axis nothing below this is seen, metres.
+    """
+    first = np.array([np.cos(TURN), np.sin(TURN), 0.0])
+    x, y = np.meshgrid(np.arange(-0.1275, 0.128, 0.005), np.arange(-0.0955, 0.096, 0.005))
+    face = x.reshape(-1, 1) * first + y.reshape(-1, 1) * OUT + [0, 0, TOP]
+    bar = np.linspace(-0.04, 0.04, 15)[:, None] * first
+    bar = bar + (0.005 + opened + 0.1125 + 0.0075) * OUT + [0, 0, TOP - 0.038]
+    return np.concatenate([face[(x > hidden).ravel()], bar])
+
+
+def seen_cabinet(cloud: np.ndarray, yaw: float) -> dict[str, Placed]:
+    """Return the parts of a cabinet whose votes are a little wrong."""
+    parts = {"top of cabinet": np.array([0.012, -0.009, TOP])}
+    for level, floor in (("top", 1.061), ("middle", 0.992), ("bottom", 0.922)):
+        parts[f"inside of {level} drawer"] = 0.03 * OUT + [0.012, -0.009, floor]
+        parts[f"handle of {level} drawer"] = 0.10 * OUT + [0.012, -0.009, floor + 0.025]
+    return part_sightings(thing("cabinet", yaw, cloud, parts))
+
+
+@pytest.mark.parametrize("yaw", [TURN - 0.35, TURN + 0.35, TURN + 0.35 - np.pi])
+@pytest.mark.parametrize("opened", [0.0, 0.13])
+def test_a_cabinet_and_its_open_drawer_are_measured_from_their_points(
+    yaw: float, opened: float
+) -> None:
+    found = seen_cabinet(cabinet_cloud(opened), yaw)
+    assert np.allclose(found["top of cabinet"].position, [0, 0, TOP], atol=3e-3)
+    inside = (0.005 + opened) * OUT + [0, 0, 1.061]
+    assert np.allclose(found["inside of top drawer"].position, inside, atol=4e-3)
+    handle = found["handle of top drawer"]
+    assert (handle.position - inside) @ OUT == pytest.approx(0.1125, abs=2e-3)
+    assert np.cos(handle.yaw) * OUT[0] + np.sin(handle.yaw) * OUT[1] > 0.999
+    # The bar of the bottom drawer is not seen, and its votes tell of no open drawer.
+    assert found["inside of bottom drawer"].position @ OUT == pytest.approx(0.005, abs=4e-3)
+
+
+def test_a_cabinet_half_beyond_the_picture_is_measured_from_the_side_that_is_seen() -> None:
+    found = seen_cabinet(cabinet_cloud(0.0, hidden=-0.05), TURN)
+    assert np.allclose(found["top of cabinet"].position, [0, 0, TOP], atol=6e-3)
 
 
 def test_the_yaw_of_a_knob_is_across_its_ridge() -> None:
@@ -187,9 +232,8 @@ def test_the_yaw_of_a_knob_is_across_its_ridge() -> None:
     along = np.array([np.cos(turn), np.sin(turn), 0.0])
     ridge = rng.uniform(-0.045, 0.045, (200, 1)) * along + [0.0, 0.0, 0.02]
     ridge[:, :2] += rng.normal(0, 0.004, (200, 2))
-    name = "knob of stove"
-    sighting = part_sighting(name, name, cabinet(0.0), np.zeros(3), ridge.astype(np.float32), 0.9)
-    assert abs(np.cos(sighting.yaw - turn)) < 0.05
+    found = part_sightings(thing("stove", 0.0, ridge, {}))
+    assert abs(np.cos(found["knob of stove"].yaw - turn)) < 0.05
 
 
 # --------------------------------------------------------------------------- files

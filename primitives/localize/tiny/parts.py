@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from zetta.primitives.localize.sightings import Sighting
+from zetta.primitives.localize.tiny import cabinet
 from zetta.primitives.localize.tiny.geometry import Float32
 from zetta.primitives.localize.tiny.instances import Instance
-from zetta.primitives.localize.tiny.vocabulary import EXTENTS
+from zetta.primitives.localize.tiny.vocabulary import EXTENTS, PARTS
 from zetta.runtime.core import Array, read_only
 
 RIDGE_RADIUS: Final = 0.055
@@ -19,40 +21,64 @@ RIDGE_RISE: Final = 0.004
 _LEAST_POINTS: Final = 6
 
 
-def part_sighting(
-    name: str,
-    part: str,
-    fixture: Instance,
-    position: Array,
-    points: Float32,
-    confidence: float,
-) -> Sighting:
-    """Return where a part is, how large and how turned.
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """An instance with its name."""
 
-    Args:
-        name: how it was asked for.
-        part: its name in the vocabulary.
-        fixture: the instance that it belongs to.
-        position: its centre as the fixture's pixels vote. Shape (3,).
-        points: surface points of the fixture. Shape (K, 3).
-        confidence: of the fixture.
-    """
-    yaw = fixture.yaw
-    if part.startswith("handle of") and part.endswith("drawer"):
-        yaw = _outward(fixture, position)
-    elif part.endswith("drawer"):
-        yaw = fixture.yaw + np.pi / 2  # its first side runs in and out
-    elif part == "knob of stove":
-        yaw = _across_ridge(points, position, fixture.yaw + np.pi / 2)
+    name: str
+    confidence: float
+    instance: Instance
+    points: Float32
+    """Surface points that belong to it. Shape (K, 3)."""
+    around: Float32
+    """These, and points that may belong to a part that has moved away. Shape (L, 3)."""
+    parts: Float32
+    """What each of them says about the centres of parts. Shape (K, MOST_PARTS, 3)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Where a part is."""
+
+    position: Array
+    yaw: float
+
+
+def part_sightings(thing: Thing) -> dict[str, Placed]:
+    """Return where the parts of a fixture are and how they are turned."""
+    names, fixture = PARTS[thing.name], thing.instance
+    voted = np.median(thing.parts[:, : len(names)], axis=0).astype(np.float64)
+    centers = dict(zip(names, voted, strict=True))
+    if thing.name == "cabinet":
+        return _of_cabinet(thing, centers)
+    yaws = dict.fromkeys(names, fixture.yaw)
+    if thing.name == "stove":
+        knob = "knob of stove"
+        yaws[knob] = _across_ridge(thing.points, centers[knob], fixture.yaw + np.pi / 2)
+    return {name: Placed(centers[name], _wrapped(yaws[name])) for name in names}
+
+
+def sighting(name: str, part: str, placed: Placed, confidence: float) -> Sighting:
+    """Return the sighting of a part that was asked for as `name`."""
     extent = np.array(EXTENTS[part])
-    return Sighting(name, read_only(position), read_only(extent), _wrapped(yaw), confidence)
+    return Sighting(name, read_only(placed.position), read_only(extent), placed.yaw, confidence)
 
 
-def _outward(fixture: Instance, handle: Array) -> float:
-    """Return the direction in which a drawer opens: square to the front, towards its handle."""
-    yaw = fixture.yaw + np.pi / 2
-    way = handle[:2] - fixture.center[:2]
-    return yaw if way @ [np.cos(yaw), np.sin(yaw)] > 0 else yaw + np.pi
+def _of_cabinet(thing: Thing, centers: dict[str, Array]) -> dict[str, Placed]:
+    top = centers["top of cabinet"]
+    stand = cabinet.pose(thing.points, top, thing.instance.yaw)
+    levels = ("top", "middle", "bottom")
+    insides = np.array([centers[f"inside of {level} drawer"] for level in levels])
+    bars = np.array([centers[f"handle of {level} drawer"] for level in levels])
+    out = cabinet.outwards(stand, insides, bars)
+    facing = float(np.arctan2(out[1], out[0]))
+    found = {"top of cabinet": Placed(np.array([*stand.center, top[2]]), _wrapped(stand.yaw))}
+    for level, inside in zip(levels, insides, strict=True):
+        measured = cabinet.opening(stand, out, float(top[2]), level, thing.around)
+        floor = cabinet.drawer(stand, out, inside, measured)
+        found[f"inside of {level} drawer"] = Placed(floor, facing)
+        found[f"handle of {level} drawer"] = Placed(cabinet.bar(level, floor, out), facing)
+    return found
 
 
 def _across_ridge(points: Float32, pivot: Array, otherwise: float) -> float:

@@ -8,7 +8,6 @@ part or a place is where the pixels of its fixture say it is.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -38,8 +37,8 @@ from zetta.primitives.localize.tiny.manifest import (
     check_files,
     read_manifest,
 )
-from zetta.primitives.localize.tiny.parts import part_sighting
-from zetta.primitives.localize.tiny.vocabulary import MOST_PARTS, PARTS, THINGS, known, owner
+from zetta.primitives.localize.tiny.parts import Thing, part_sightings, sighting
+from zetta.primitives.localize.tiny.vocabulary import MOST_PARTS, THINGS, known, owner
 from zetta.runtime.core import Array, Observation, Sensing, read_only
 from zetta.runtime.errors import ConfigError, SpecMismatch
 
@@ -51,18 +50,8 @@ NAMED_PIXELS: Final = 40
 SINGLE: Final = frozenset({"cabinet", "stove", "wine rack", "microwave", "caddy", "basket"})
 """Things of which a scene has one; a second sighting is a fragment."""
 
-
-@dataclass(frozen=True, slots=True)
-class Thing:
-    """An instance with its name."""
-
-    name: str
-    confidence: float
-    instance: Instance
-    points: Float32
-    """Surface points that belong to it. Shape (K, 3)."""
-    parts: Float32
-    """What each of them says about the centres of parts. Shape (K, MOST_PARTS, 3)."""
+ALIKE, BESIDE = 0.07, 0.18
+"""Metres of size and of place within which a pixel's votes may still be for a fixture."""
 
 
 def load(folder: Path = WEIGHTS_FOLDER, render_profile: str | None = None) -> TinyFinder:
@@ -114,11 +103,11 @@ class TinyFinder:
             return ()
         things = self.look(observation)
         return tuple(
-            sighting
+            one
             for name, spoken in dict(asked).items()
             for thing in things
             if thing.name == owner(spoken)
-            for sighting in [_sighting(name, spoken, thing)]
+            for one in [_sighting(name, spoken, thing)]
         )
 
     def look(self, observation: Observation) -> tuple[Thing, ...]:
@@ -137,9 +126,7 @@ class TinyFinder:
         chances = self._chances(seen, features, votes, found)
         best = chances.argmax(axis=1)
         things = [
-            Thing(
-                THINGS[b], float(row[b]), one, votes.points[one.members], votes.parts[one.members]
-            )
+            _thing(THINGS[b], float(row[b]), one, votes)
             for one, row, b in zip(found, chances, best, strict=True)
             if row[b] >= self.manifest.calibration.least
         ]
@@ -188,15 +175,27 @@ def named(dense: Float32, by_crop: Float32, calibration: Calibration) -> Array:
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
+def _thing(name: str, confidence: float, one: Instance, votes: Votes) -> Thing:
+    points = around = votes.points[one.members]
+    if name in SINGLE:
+        # Pixels of an open drawer vote beside the cluster, but for a thing of the same size.
+        alike = np.abs(votes.extents - one.extent).max(axis=1) < ALIKE
+        near = np.linalg.norm(votes.centers - one.center, axis=1) < BESIDE
+        around = votes.points[alike & near]
+    return Thing(name, confidence, one, points, around, votes.parts[one.members])
+
+
 def _sighting(name: str, spoken: str, thing: Thing) -> Sighting:
     one = thing.instance
-    if spoken in THINGS:
-        return Sighting(
-            name, read_only(one.center), read_only(one.extent), one.yaw, thing.confidence
-        )
-    index = PARTS[thing.name].index(spoken)
-    position = np.median(thing.parts[:, index], axis=0).astype(np.float64)
-    return part_sighting(name, spoken, one, position, thing.points, thing.confidence)
+    if spoken not in THINGS:
+        placed = part_sightings(thing)[spoken]
+        return sighting(name, spoken, placed, thing.confidence)
+    center, yaw = one.center, one.yaw
+    if spoken == "cabinet":
+        # Its middle is right below that of its top.
+        top = part_sightings(thing)["top of cabinet"]
+        center, yaw = np.array([*top.position[:2], center[2]]), top.yaw
+    return Sighting(name, read_only(center), read_only(one.extent), yaw, thing.confidence)
 
 
 def _without_fragments(things: list[Thing]) -> tuple[Thing, ...]:
