@@ -101,14 +101,11 @@ class TinyFinder:
         asked = [(name, spoken) for name in names if (spoken := known(name)) is not None]
         if not asked:
             return ()
-        things = self.look(observation)
-        return tuple(
-            one
-            for name, spoken in dict(asked).items()
-            for thing in things
-            if thing.name == owner(spoken)
-            for one in [_sighting(name, spoken, thing)]
-        )
+        found: list[Sighting] = []
+        for thing in self.look(observation):
+            mine = [(n, s) for n, s in dict(asked).items() if owner(s) == thing.name]
+            found += _sightings(mine, thing)
+        return tuple(found)
 
     def look(self, observation: Observation) -> tuple[Thing, ...]:
         """Return everything that is seen and known, surest first.
@@ -185,17 +182,23 @@ def _thing(name: str, confidence: float, one: Instance, votes: Votes) -> Thing:
     return Thing(name, confidence, one, points, around, votes.parts[one.members])
 
 
-def _sighting(name: str, spoken: str, thing: Thing) -> Sighting:
-    one = thing.instance
-    if spoken not in THINGS:
-        placed = part_sightings(thing)[spoken]
-        return sighting(name, spoken, placed, thing.confidence)
-    center, yaw = one.center, one.yaw
-    if spoken == "cabinet":
-        # Its middle is right below that of its top.
-        top = part_sightings(thing)["top of cabinet"]
-        center, yaw = np.array([*top.position[:2], center[2]]), top.yaw
-    return Sighting(name, read_only(center), read_only(one.extent), yaw, thing.confidence)
+def _sightings(asked: Sequence[tuple[str, str]], thing: Thing) -> list[Sighting]:
+    """Return a sighting for each name, and how the vocabulary has it, of a thing or its part."""
+    one, found = thing.instance, []
+    wanted = thing.name == "cabinet" or any(spoken not in THINGS for _, spoken in asked)
+    placed = part_sightings(thing) if asked and wanted else {}
+    for name, spoken in asked:
+        if spoken in THINGS:
+            center, yaw = one.center, one.yaw
+            if spoken == "cabinet":
+                # Its middle is right below that of its top.
+                top = placed["top of cabinet"]
+                center, yaw = np.array([*top.position[:2], center[2]]), top.yaw
+            place, extent = read_only(center), read_only(one.extent)
+            found.append(Sighting(name, place, extent, yaw, thing.confidence))
+        else:
+            found.append(sighting(name, spoken, placed[spoken], thing.confidence))
+    return found
 
 
 def _without_fragments(things: list[Thing]) -> tuple[Thing, ...]:
