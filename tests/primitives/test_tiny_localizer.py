@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tiny_localizer_shards import intrinsics, looking_down, write_shard
 
-from zetta.primitives.localize.tiny import geometry, vocabulary
+from zetta.primitives.localize.tiny import geometry, outline, vocabulary
 from zetta.primitives.localize.tiny.data import read_shard
 from zetta.primitives.localize.tiny.instances import Instance, Votes, instances
 from zetta.primitives.localize.tiny.manifest import Calibration, read_manifest
@@ -131,6 +131,20 @@ def test_a_plate_on_a_stove_is_not_taken_for_the_stove() -> None:
 
 def test_few_stray_votes_are_no_thing() -> None:
     assert instances(votes_of([((0.0, 0.0, 0.0), (0.05, 0.05, 0.05), 3)])) == []
+
+
+@pytest.mark.parametrize("turn", [0.0, 0.4, 1.3, -1.1])
+def test_the_yaw_of_a_box_comes_from_its_outline_and_not_from_votes(turn: float) -> None:
+    x, y = np.meshgrid(np.linspace(-0.02, 0.02, 9), np.linspace(-0.04, 0.04, 17))
+    own = np.column_stack([x.ravel(), y.ravel()])
+    rotation = np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]])
+    points = np.column_stack([own @ rotation.T, np.zeros(len(own))]).astype(np.float32)
+    found = outline.yaw(points, np.array([0.04, 0.08, 0.02]), voted=turn + 1.0)
+    assert abs(np.cos(found - turn)) > 0.999
+
+
+def test_too_few_points_leave_the_yaw_to_the_votes() -> None:
+    assert outline.yaw(np.zeros((3, 3), np.float32), np.array([0.04, 0.08, 0.02]), 0.7) == 0.7
 
 
 # --------------------------------------------------------------------------- names and parts

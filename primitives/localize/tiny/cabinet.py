@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 
 from zetta.primitives.localize.tiny.geometry import Float32
+from zetta.primitives.localize.tiny.outline import side
 from zetta.runtime.core import Array
 
 SIDES: Final = np.array([0.255, 0.191])
@@ -64,7 +65,7 @@ def pose(points: Float32, voted: Array, voted_yaw: float) -> Pose:
     face = points[points[:, 2] > highest - FACE, :2].astype(np.float64)
     if len(face) < LEAST_POINTS or abs(highest - voted[2]) > 0.02:
         return by_votes
-    yaw = _nearest_quarter(_side(face), voted_yaw)
+    yaw = _nearest_quarter(side(face)[0], voted_yaw)
     turn = _turn(yaw)
     own, expected = face @ turn, voted[:2] @ turn
     low, high = np.percentile(own, 0.5, axis=0), np.percentile(own, 99.5, axis=0)
@@ -130,17 +131,6 @@ def bar(level: str, inside: Array, out: Array) -> Array:
     right = np.array([out[1], -out[0]])
     place = inside[:2] + BAR_OUT * out + BAR_ASIDE * right
     return np.array([*place, inside[2] + BAR_RISE[level]])
-
-
-def _side(face: Array) -> float:
-    """Return the direction of a side of the smallest rectangle around some points."""
-    angles = np.deg2rad(np.arange(0.0, 90.0, 1.0))
-    along = np.stack([np.cos(angles), np.sin(angles)])  # (2, 90)
-    across = np.stack([-along[1], along[0]])
-    spans = [
-        np.ptp(np.percentile(face @ axes, [0.5, 99.5], axis=0), axis=0) for axes in (along, across)
-    ]
-    return float(angles[int(np.argmin(spans[0] * spans[1]))])
 
 
 def _nearest_quarter(yaw: float, wanted: float) -> float:

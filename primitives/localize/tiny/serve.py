@@ -16,6 +16,7 @@ import onnxruntime
 from onnxruntime.capi import onnxruntime_pybind11_state as ort_errors
 
 from zetta.primitives.localize.sightings import Sighting
+from zetta.primitives.localize.tiny import outline
 from zetta.primitives.localize.tiny.geometry import (
     CAMERA,
     PICTURE,
@@ -190,6 +191,8 @@ def _sightings(asked: Sequence[tuple[str, str]], thing: Thing) -> list[Sighting]
     for name, spoken in asked:
         if spoken in THINGS:
             center, yaw = one.center, one.yaw
+            if spoken not in SINGLE:
+                yaw = outline.yaw(thing.points, one.extent, one.yaw)
             if spoken == "cabinet":
                 # Its middle is right below that of its top.
                 top = placed["top of cabinet"]
