@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
 
@@ -29,12 +28,6 @@ from zetta.runtime.core import (
 )
 from zetta.runtime.errors import ConfigError, suggest
 
-FINDERS: Final[Mapping[str, str]] = {
-    "tiny": "zetta.primitives.localize.tiny.serve:load",
-    "geometry": "zetta.primitives.localize.geometry:GeometryFinder",
-    "openvocab": "zetta.primitives.localize.openvocab:load",
-}
-"""What finds things in pictures; `NAME:FOLDER` hands a folder of weights over."""
 DEFAULT_FINDER: Final[Mapping[str, str]] = {"libero": "tiny"}
 """What finds things in pictures, by simulator; `geometry` elsewhere."""
 
@@ -140,16 +133,44 @@ def _finder(spec: RunSpec, env: Env) -> Finder:
     if spec.sensing == "oracle" and "localizer" not in spec.options:
         return OracleFinder(_surveyed(env).landmarks)
     wanted = spec.options.get("localizer", DEFAULT_FINDER.get(spec.sim, "geometry"))
-    return _load_finder(wanted)
+    any_profile = spec.options.get("any_profile") == "yes"
+    return _load_finder(wanted, "" if any_profile else env.spec.render_profile)
+
+
+def _tiny(folder: str, profile: str) -> Finder:
+    from zetta.primitives.localize.tiny.serve import WEIGHTS_FOLDER, load
+
+    return load(Path(folder) if folder else WEIGHTS_FOLDER, profile or None)
+
+
+def _geometry(folder: str, profile: str) -> Finder:
+    from zetta.primitives.localize.geometry import GeometryFinder
+
+    return GeometryFinder()
+
+
+def _openvocab(folder: str, profile: str) -> Finder:
+    from zetta.primitives.localize.openvocab import OpenVocabFinder
+
+    if not folder:
+        raise ConfigError("openvocab needs the folder of a detector: --localizer openvocab:FOLDER")
+    return OpenVocabFinder.from_folders(folder)
+
+
+FINDERS: Final[Mapping[str, Callable[[str, str], Finder]]] = {
+    "tiny": _tiny,
+    "geometry": _geometry,
+    "openvocab": _openvocab,
+}
+"""What finds things in pictures, made from a folder of weights and the name of the render profile;
+`NAME:FOLDER` names a folder. Imported late: a run needs one of them."""
 
 
 @cache
-def _load_finder(wanted: str) -> Finder:
+def _load_finder(wanted: str, profile: str) -> Finder:
+    """Return a finder, loaded once in a process."""
     kind, _, folder = wanted.partition(":")
-    module, _, attribute = FINDERS[kind].partition(":")
-    make = getattr(import_module(module), attribute)
-    finder: Finder = make(Path(folder)) if folder else make()
-    return finder
+    return FINDERS[kind](folder, profile)
 
 
 def _surveyed(env: Env) -> SurveyedEnv:
