@@ -20,6 +20,8 @@ SIDES: Final = np.array([0.255, 0.191])
 """Size of the top along the first and the second axis, metres."""
 FACE: Final = 0.005
 """Points less than this below the highest ones belong to the top, metres."""
+ENDS: Final = (0.5, 99.5)
+"""Percentiles of points that count as the ends of the top."""
 LEAST_POINTS: Final = 40
 SPACING: Final = 0.005
 """About the distance between neighbouring points of the top, metres."""
@@ -65,10 +67,10 @@ def pose(points: Float32, voted: Array, voted_yaw: float) -> Pose:
     face = points[points[:, 2] > highest - FACE, :2].astype(np.float64)
     if len(face) < LEAST_POINTS or abs(highest - voted[2]) > 0.02:
         return by_votes
-    yaw = _nearest_quarter(side(face)[0], voted_yaw)
+    yaw = _nearest_quarter(side(face, ENDS)[0], voted_yaw)
     turn = _turn(yaw)
     own, expected = face @ turn, voted[:2] @ turn
-    low, high = np.percentile(own, 0.5, axis=0), np.percentile(own, 99.5, axis=0)
+    low, high = np.percentile(own, ENDS, axis=0)
     middle = np.array([_middle(*row) for row in zip(low, high, SIDES, expected, strict=True)])
     center = turn @ middle
     return Pose(center, yaw) if np.linalg.norm(center - voted[:2]) < CREDIBLE else by_votes

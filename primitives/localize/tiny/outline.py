@@ -19,11 +19,12 @@ ENDS: Final = (1.0, 99.0)
 """Percentiles of points taken for the ends of a thing: single points stray."""
 
 
-def side(points: Array) -> tuple[float, Array]:
+def side(points: Array, ends: tuple[float, float] = ENDS) -> tuple[float, Array]:
     """Return the direction of a side of the smallest rectangle around some points, and its spans.
 
     Args:
         points: shape (N, 2), metres.
+        ends: percentiles of points that count as the ends.
 
     Returns:
         An angle in [0, pi/2), and the spans along it and square to it. Shape (2,).
@@ -32,7 +33,7 @@ def side(points: Array) -> tuple[float, Array]:
     along = np.stack([np.cos(angles), np.sin(angles)])  # (2, 90)
     across = np.stack([-along[1], along[0]])
     spans = np.stack(
-        [np.ptp(np.percentile(points @ axes, ENDS, axis=0), axis=0) for axes in (along, across)]
+        [np.ptp(np.percentile(points @ axes, ends, axis=0), axis=0) for axes in (along, across)]
     )
     best = int(np.argmin(spans[0] * spans[1]))
     return float(angles[best]), spans[:, best]
