@@ -47,6 +47,8 @@ _FLAT = 0.035
 """What is lower and hollow is dragged from inside its rim, anything else pushed from behind."""
 _INSIDE = 0.02
 """How far ahead of the middle of a plate the fingers go in to drag it, metres."""
+_PRESS = 0.007
+"""How far below that the hand aims while dragging, metres: or the fingers climb over the rim."""
 _OVER_GROUND = 0.014
 """Height of the grip site over the ground while dragging, metres."""
 
@@ -203,20 +205,27 @@ def push(arm: Arm, thing: Estimate, place: Estimate) -> Steps[Outcome]:
             break
         yield from arm.toward(start + 0.06 * UP, rotation)
     yield from go(arm, start, rotation, within=0.008, turn_within=0.3)
-    left = yield from _shove(arm, thing, place, rotation, hollow)
+    left = yield from _shove(
+        arm, thing, place, rotation, hollow, float(start[2]) - (_PRESS if hollow else 0.0)
+    )
     yield from go(arm, arm.position + 0.08 * UP, rotation, within=0.02, turn_within=0.5)
     return Outcome(left < 0.02, f"pushed it until {cm(left)} from the receptacle")
 
 
 def _shove(
-    arm: Arm, thing: Estimate, place: Estimate, rotation: Array, hollow: bool
+    arm: Arm,
+    thing: Estimate,
+    place: Estimate,
+    rotation: Array,
+    hollow: bool,
+    height: float,
 ) -> Steps[float]:
     """Push toward a place, looking where the thing is; return the metres left.
 
     A drag from inside is stable; whoever pushes from behind must keep behind the middle, so it
     goes slowly and looks often.
     """
-    height, line = float(arm.position[2]), _level(place.position - thing.position)
+    line = _level(place.position - thing.position)
     line = line / float(np.linalg.norm(line))
     every, speed = (arm.ticks(0.2), 1.0) if hollow else (1, 0.3)
     seen, looked_at = thing, arm.position
