@@ -58,6 +58,8 @@ PIN_FINGERS = HandGeometry(
 HANDS: Mapping[str, HandGeometry] = MappingProxyType({"libero": PANDA, "toy": PIN_FINGERS})
 """Hands by `EnvSpec.name`."""
 
+SIDE_DEPTH = 0.026
+"""How far below its top a thing between the fingers is taken, metres."""
 Manner: TypeAlias = tuple[float, int]
 """Yaw and side of a grasp: what stays the same when it is tried elsewhere."""
 
@@ -149,7 +151,7 @@ def candidates(thing: Estimate, hand: HandGeometry) -> Iterator[Grasp]:
 
 def _between(thing: Estimate, hand: HandGeometry) -> Iterator[Grasp]:
     height = float(thing.extent[2])
-    depth = max(top_of(thing) - 0.026, bottom_of(thing) + min(0.5 * height, 0.03))
+    depth = max(top_of(thing) - SIDE_DEPTH, bottom_of(thing) + min(0.5 * height, 0.03))
     own = [half_turn(thing.yaw), half_turn(thing.yaw + math.pi / 2.0)]
     for yaw in own + [math.radians(d) for d in _YAWS_DEG]:
         travel = travel_of(yaw)

@@ -11,6 +11,7 @@ from zetta.primitives import motions, motions_gripper, parts
 from zetta.primitives.catalogue import PRIMITIVES
 from zetta.primitives.grasps import (
     PANDA,
+    SIDE_DEPTH,
     Grasp,
     HandGeometry,
     Manner,
@@ -35,6 +36,8 @@ from zetta.primitives.motions_frames import UP, downward, turned
 from zetta.runtime.core import ActionSpec, Array, Estimate, Motion, Outcome
 from zetta.runtime.errors import ConfigError, suggest
 
+_REGRIPPED = 0.006
+"""Fingers that have moved by more than this, metres, hold something otherwise than before."""
 _LOOK_EVERY_S = 0.25
 """Time between looks while following something."""
 _IN_HAND = 0.12
@@ -47,7 +50,7 @@ class Robot:
     """The primitives of one arm during one recovery.
 
     It remembers what one primitive finds out for the next: how the gripper is commanded and how
-    the held thing lies in the hand. So make a new one for each recovery.
+    the held thing lies in the hand. Make a new one for each recovery, after the one `before`.
     """
 
     def __init__(
@@ -58,6 +61,8 @@ class Robot:
         *,
         hand: HandGeometry = PANDA,
         placement: Placement = "on",
+        before: Robot | None = None,
+        last_seen: Callable[[str], Estimate | None] = lambda role: None,
     ) -> None:
         """Bind to an arm.
 
@@ -67,15 +72,26 @@ class Robot:
             control_hz: ticks per second.
             hand: geometry of the gripper.
             placement: whether the instruction puts things on or into the receptacle.
+            before: the robot of the last recovery in this episode; how the thing in its hand lay
+                is still true if the fingers are as far apart as they were.
+            last_seen: the last estimate of a role, for the size of what the hand now hides.
 
         Raises:
             SpecMismatch: there is no such arm, or its actions are no poses in the world frame.
         """
         self._arm = Arm(action, arm, control_hz, hand)
         self._placement: Placement = placement
-        self._load: Load | None = None
+        self._load: Load | None = None if before is None else before._load
+        self._gripped: float = math.nan if before is None else before._gripped
+        """Opening when the load was taken, metres; NaN when nobody knows."""
+        self._last_seen = last_seen
         self._aimed: tuple[Estimate, Grasp] | None = None
         """What the hand last descended to."""
+
+    @property
+    def load(self) -> Load | None:
+        """How the thing in the hand lies there; None while nobody knows."""
+        return self._load
 
     # ------------------------------------------------------------------ proprioception
 
@@ -216,7 +232,7 @@ class Robot:
         if outcome.completed and self._load is None and self._aimed is not None:
             thing, grasp = self._aimed
             if float(np.linalg.norm(arm.position - grasp.point)) < 0.03:
-                self._load = load_of(arm, thing, grasp)
+                self._load, self._gripped = load_of(arm, thing, grasp), arm.opening
         self._aimed = None
         return outcome
 
@@ -236,6 +252,7 @@ class Robot:
             place = arm.estimate("receptacle")
             outcome, self._load = yield from take(arm, thing, failed, place)
             if outcome.completed:
+                self._gripped = arm.opening
                 return outcome
         return Outcome(False, f"{outcome.reason} (tried {TRIES} grasps)")
 
@@ -263,6 +280,8 @@ class Robot:
     def _present_load(self, since: float) -> Load:
         """Return how what is held lies in the hand: remembered, or seen where it has shifted."""
         arm, known = self._arm, self._load
+        if known is not None and abs(arm.opening - self._gripped) > _REGRIPPED:
+            known = None  # something else is in the hand, or it lies otherwise
         thing = arm.estimate("object")
         if thing is not None and thing.t >= since:
             seen = load_of(arm, thing, None)
@@ -272,8 +291,15 @@ class Robot:
             if known is not None and away < _IN_HAND:
                 shift = float(np.linalg.norm((seen.middle(arm) - known.middle(arm))[:2]))
                 return seen if shift > _SHIFTED else known
-        # Not seen: a hand full of it.
-        return known or Load(np.array([0.0, 0.0, -0.01]), np.full(3, 0.05), arm.rotation)
+        return known or self._guessed_load()
+
+    def _guessed_load(self) -> Load:
+        """Return how a thing of known size lies in the hand if it was taken as usual."""
+        arm, thing = self._arm, self._last_seen("object")
+        if thing is None or float(thing.extent[:2].min()) > arm.hand.widest:
+            return Load(np.array([0.0, 0.0, -0.01]), np.full(3, 0.05), arm.rotation)
+        below = float(thing.extent[2]) / 2.0 - min(SIDE_DEPTH, float(thing.extent[2]) / 2.0)
+        return Load(np.array([0.0, 0.0, -below]), thing.extent, arm.rotation)
 
     def _follow(self, role: str, seconds: float) -> Steps[Outcome]:
         arm = self._arm

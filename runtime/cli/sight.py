@@ -71,6 +71,8 @@ class Sight:
         self._finder = _finder(spec, env)
         self._current = self._localizer(roles)
         self._surveyor: RoleLocalizer | None = None
+        self._last_robot: Robot | None = None
+        self._last_seen: dict[str, Estimate] = {}
         self.level: Sensing = self._finder.level
         self.cameras = tuple(c.name for c in env.spec.cameras if c.mount == "world")
         self.bound: tuple[str, ...] = tuple(roles.phrases) if roles is not None else ()
@@ -79,7 +81,9 @@ class Sight:
     def locate(self, observation: Observation, roles: Sequence[str]) -> Mapping[str, Estimate]:
         """Return an estimate for each role that the instruction names and that is seen."""
         known = [role for role in roles if role in self.bound]
-        return self._current.locate(observation, known) if known else {}
+        found = self._current.locate(observation, known) if known else {}
+        self._last_seen.update(found)
+        return found
 
     def heights(self, observation: Observation) -> HeightGrid | None:
         """Return what stands where."""
@@ -99,12 +103,15 @@ class Sight:
     def robot(self, placement: str | None = None) -> Robot:
         """Make the robot of one recovery."""
         wanted = placement or (self._roles.placement if self._roles is not None else None)
-        return Robot(
+        self._last_robot = Robot(
             self._env.spec.action,
             control_hz=self._env.spec.control_hz,
             hand=HANDS.get(self._env.spec.name, PANDA),
             placement="in" if wanted == "in" else "on",
+            before=self._last_robot,
+            last_seen=self._last_seen.get,
         )
+        return self._last_robot
 
     def takeover(self) -> MotionOnly:
         """Return the arbiter that lets primitives do the whole task."""

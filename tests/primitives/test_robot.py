@@ -183,6 +183,24 @@ def test_place_looks_how_a_thing_lies_in_the_hand_when_another_took_it() -> None
     assert run.result.success
 
 
+def test_the_robot_of_the_next_recovery_knows_how_the_last_one_took_a_thing() -> None:
+    robots: list[Robot] = []
+
+    def in_two_recoveries(first: Robot) -> Motion:
+        yield from first.grasp("object")
+        second = Robot(action_spec(), hand=HANDS["toy"], before=first)
+        robots.extend((first, second))
+        return (yield from second.place("receptacle"))
+
+    run = perform(in_two_recoveries, "toy_swap")
+
+    assert run.result.success
+    first, second = robots
+    assert second.load is None  # it was set down
+    assert first.load is not None
+    assert Robot(action_spec(), before=first).load is first.load
+
+
 def test_follow_ends_above_a_thing_that_was_moved() -> None:
     run = perform(lambda robot: robot.follow("object", 2.0), faults=ToyFaults(knock_at=20))
     mark = next(m for m in run.env.landmarks() if m.name == "red cube")
