@@ -38,6 +38,8 @@ from zetta.runtime.errors import ConfigError, suggest
 
 _REGRIPPED = 0.006
 """Fingers that have moved by more than this, metres, hold something otherwise than before."""
+_THICK = 0.02
+"""Openings above this, metres, stay as they are while a thing is held."""
 _LOOK_EVERY_S = 0.25
 """Time between looks while following something."""
 _IN_HAND = 0.12
@@ -280,7 +282,9 @@ class Robot:
     def _present_load(self, since: float) -> Load:
         """Return how what is held lies in the hand: remembered, or seen where it has shifted."""
         arm, known = self._arm, self._load
-        if known is not None and abs(arm.opening - self._gripped) > _REGRIPPED:
+        # A rim settles in the fingers by itself, so only the width of a thicker thing tells.
+        thick = known is not None and self._gripped > _THICK
+        if thick and abs(arm.opening - self._gripped) > _REGRIPPED:
             known = None  # something else is in the hand, or it lies otherwise
         thing = arm.estimate("object")
         if thing is not None and thing.t >= since:
