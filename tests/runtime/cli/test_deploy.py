@@ -32,6 +32,8 @@ from zetta.sims.toy import ToyEnv, ToySimulator
 
 MARKER = 7.654321
 SPEC = RunSpec("toy", "toy_swap", 0, Init(0), policy="toy/reach", bundle="starter")
+QUICK = replace(SPEC, sensing="oracle")
+"""Where what is sensed does not matter: simulator truth costs less than looking."""
 
 
 class Planted(ToyEnv):
@@ -102,16 +104,16 @@ def test_at_level_oracle_the_planted_numbers_are_seen_so_the_check_can_fail() ->
 
 
 def test_without_a_bundle_the_actions_are_those_of_the_bare_policy() -> None:
-    bare = replace(SPEC, bundle="none")
+    bare = replace(QUICK, bundle="none")
     _, alone = run(bare)
     _, watched = run(replace(bare, options={"signals": "yes"}))
-    _, shadowed = run(replace(SPEC, options={"shadow": "yes"}))
+    _, shadowed = run(replace(QUICK, options={"shadow": "yes"}))
     assert actions(alone) == actions(watched) == actions(shadowed)
 
 
 def test_shadow_mode_records_what_starter_would_have_done() -> None:
-    result, _ = run(replace(SPEC, options={"shadow": "yes"}))
-    live, _ = run(SPEC)
+    result, _ = run(replace(QUICK, options={"shadow": "yes"}))
+    live, _ = run(QUICK)
     assert live.recoveries
     first, real = result.recoveries[0], live.recoveries[0]
     assert (first.tick, first.skill, first.ending) == (real.tick, real.skill, "shadow")
@@ -120,7 +122,7 @@ def test_shadow_mode_records_what_starter_would_have_done() -> None:
 def test_verdicts_of_the_live_run_follow_from_its_log() -> None:
     fired = 0
     for k in range(6):
-        spec = replace(SPEC, layout=Init(k))
+        spec = replace(QUICK, layout=Init(k))
         _, notebook = run(spec)
         instruction = ToySimulator().task(spec.suite, spec.task).instruction
         monitor = monitor_of(bundle_of("starter"), instruction, 20.0)
@@ -132,16 +134,16 @@ def test_verdicts_of_the_live_run_follow_from_its_log() -> None:
 
 def test_the_share_bounds_what_skills_drive() -> None:
     for share in ("0", "0.1"):
-        result, _ = run(replace(SPEC, options={"recovery_share": share}))
+        result, _ = run(replace(QUICK, options={"recovery_share": share}))
         driven = sum(n for source, n in result.sources.items() if source != "policy")
         assert driven <= float(share) * 160
 
 
 def test_takeover_never_asks_the_policy_and_sham_never_drives() -> None:
-    taken, _ = run(replace(SPEC, bundle="takeover"))
+    taken, _ = run(replace(QUICK, bundle="takeover"))
     assert set(taken.sources) == {"skill:takeover"}
     assert taken.inferences == 0
-    sham, _ = run(replace(SPEC, bundle="sham"))
+    sham, _ = run(replace(QUICK, bundle="sham"))
     assert set(sham.sources) == {"policy"}
     assert sham.interventions == len(sham.recoveries) > 0
 
