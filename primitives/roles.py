@@ -34,6 +34,17 @@ __all__ = [
 ]
 
 
+def roles_or_none(text: str) -> Roles | None:
+    """Return the roles of an instruction; None where it is not understood.
+
+    Skills that need roles are then left out, and the policy drives as before.
+    """
+    try:
+        return parse_instruction(text)
+    except ConfigError:
+        return None
+
+
 def parse_instruction(text: str) -> Roles:
     """Return the roles an instruction names.
 

@@ -122,6 +122,9 @@ class SkillArbiter:
 
     def recoveries(self) -> tuple[Recovery, ...]:
         """Return what skills did so far, in order."""
+        if self._driving:  # the episode ended under it
+            last = replace(self._recoveries[-1], ending="the episode ended")
+            return (*self._recoveries[:-1], last)
         return tuple(self._recoveries)
 
     # ------------------------------------------------------------------ deciding

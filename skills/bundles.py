@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import Final
 
 import zetta.critics as critics_package
-from zetta.critics.critic import Critic, compile_critic, parameters_beside
+from zetta.critics.critic import (
+    Critic,
+    compile_critic,
+    name_of,
+    parameters_beside,
+    program_digest,
+)
 from zetta.critics.language import CheckedCritic, analyse_critic
 from zetta.critics.parameters import Parameter, read_parameters
 from zetta.critics.problems import raise_problems, read_program
@@ -107,6 +113,11 @@ def load_bundle(name: str, signals: Mapping[str, SignalSpec] = SIGNALS) -> Loade
     packages: list[SkillPackage] = []
     watchers: tuple[Watcher, ...] = ()
     for part in name.split("+"):
+        if part in ("", NO_BUNDLE):
+            raise ConfigError(
+                f"the bundle {name!r} has {part!r} among its parts; join skills and folders, "
+                "such as starter+skills/my-skill"
+            )
         if part == STARTER:
             starter = _starter(signals)
             packages += starter.packages
@@ -158,7 +169,11 @@ def _watcher(path: Path, signals: Mapping[str, SignalSpec]) -> Watcher:
     if isinstance(checked, tuple):
         raise_problems(checked)
         raise AssertionError("unreachable: problems were raised")
-    return Watcher(path.stem, path, checked, signals, parameters)
+    return Watcher(name_of(path), path, checked, signals, parameters)
+
+
+def _defaults(watcher: Watcher) -> dict[str, float]:
+    return {name: parameter.default for name, parameter in watcher.parameters.items()}
 
 
 def _bundle(
@@ -169,6 +184,6 @@ def _bundle(
     if twice is not None:
         raise ConfigError(f"the bundle {name!r} holds two skills named {twice!r}; rename one")
     parts = [[p.name, p.digest] for p in packages]
-    parts += [[w.name, hashlib.sha256(w.checked.source.encode()).hexdigest()] for w in watchers]
+    parts += [[w.name, program_digest(w.checked.source, _defaults(w))] for w in watchers]
     digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
     return LoadedBundle(name, packages, watchers, digest)

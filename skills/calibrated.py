@@ -12,9 +12,11 @@ import numpy as np
 
 from zetta.critics.calibration import LEVELS, Calibration, Scores, values_at
 from zetta.critics.critic import Critic, compile_critic
-from zetta.primitives.roles import parse_instruction
+from zetta.critics.parameters import bound_values
+from zetta.critics.problems import read_program
+from zetta.primitives.roles import roles_or_none
 from zetta.runtime.core import Tick
-from zetta.runtime.errors import ConfigError
+from zetta.runtime.errors import ConfigError, suggest
 from zetta.runtime.records import from_json, to_json
 from zetta.runtime.signals import SignalHistory
 from zetta.skills.bundles import LoadedBundle
@@ -73,7 +75,7 @@ class Ladder:
         return tuple(self._steps)
 
     def scores(self, ticks: Sequence[Tick], instruction: str, control_hz: float) -> list[int]:
-        """Return up to how many levels each critic fires in a logged episode.
+        """Return one more than the strictest level at which each critic fires in an episode.
 
         A critic whose skill does not fit the instruction never fires.
         """
@@ -82,10 +84,12 @@ class Ladder:
         climbing = {n: 0 for n in self._steps if self._fit(n, instruction)}
         for tick in ticks:
             history.push(np.array([tick.signals[name] for name in names]))
-            for name, level in climbing.items():
-                while level <= LEVELS and _fires(self._steps[name][level], history):
-                    level += 1
-                climbing[name] = level
+            for name, score in climbing.items():
+                # A stricter critic may fire where a looser one does not, so all are asked.
+                for level in range(LEVELS, score - 1, -1):
+                    if _fires(self._steps[name][level], history):
+                        climbing[name] = level + 1
+                        break
         return [climbing.get(name, 0) for name in self._steps]
 
     def first_alarm(
@@ -121,8 +125,8 @@ class Ladder:
         package = self._fits.get(name)
         if package is None:
             return True
-        roles = parse_instruction(instruction)
-        return package.fits(roles.phrases, len(roles.steps))
+        roles = roles_or_none(instruction)
+        return package.fits(roles.phrases, len(roles.steps)) if roles else package.fits((), 0)
 
 
 def scores_of(ladder: Ladder, episodes: Iterable[Replayed]) -> Scores:
@@ -150,8 +154,8 @@ def read_calibration(path: Path, bundle: LoadedBundle) -> CalibrationRecord:
         SpecMismatch: it is no calibration.
     """
     try:
-        plain = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        plain = json.loads(read_program(path))
+    except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"the calibration {path} cannot be read: {error}") from error
     record = from_json(CalibrationRecord, plain)
     if record.digest != bundle.digest:
@@ -159,4 +163,9 @@ def read_calibration(path: Path, bundle: LoadedBundle) -> CalibrationRecord:
             f"{path} calibrates the bundle {record.digest[:12]} and this one is "
             f"{bundle.digest[:12]}; a threshold holds for one set of critics, so calibrate again"
         )
+    packages = {package.name: package for package in bundle.packages}
+    for name, values in record.parameters.items():
+        if name not in packages:
+            raise ConfigError(f"{path} names the critic {name!r}; {suggest(name, packages)}")
+        bound_values(packages[name].parameters, values)
     return record

@@ -82,6 +82,6 @@ def read_triggers(path: Path) -> tuple[Episode, ...]:
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ConfigError(
-            f"{path} holds no times of interventions ({error}); they are gathered from an "
-            "evaluation of the bundle: zetta critics triggers RESULTS --out FILE"
+            f"{path} holds no times of interventions ({error}); the control `random` needs those "
+            "of the bundle on development scenes"
         ) from error

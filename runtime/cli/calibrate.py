@@ -21,11 +21,12 @@ from zetta.critics.detection import (
 )
 from zetta.runtime.cli import output
 from zetta.runtime.cli.output import Json
+from zetta.runtime.cli.replay_critics import check_signals_logged
 from zetta.runtime.core import Sampled
 from zetta.runtime.episode_log import HEADER, LoggedEpisode, read_episode
 from zetta.runtime.errors import ConfigError
 from zetta.runtime.records import to_json
-from zetta.skills.bundles import load_bundle
+from zetta.skills.bundles import LoadedBundle, load_bundle
 from zetta.skills.calibrated import (
     CalibrationRecord,
     Ladder,
@@ -52,7 +53,7 @@ def command(
     The logs come from `zetta run --init sampled --bundle BUNDLE --shadow`.
     """
     loaded = load_bundle(bundle)
-    cases = list(_episodes(logs))
+    cases = list(_episodes(logs, loaded))
     headers = [case.header for case in cases]
     rate = _one({header.spec.control_hz for header in headers}, "control rate")
     ladder = Ladder(loaded, rate)
@@ -94,7 +95,7 @@ def command(
     _tell(record, report, folder)
 
 
-def _episodes(folders: Sequence[Path]) -> Iterator[LoggedEpisode]:
+def _episodes(folders: Sequence[Path], bundle: LoadedBundle) -> Iterator[LoggedEpisode]:
     """Yield finished episodes that no skill touched, of sampled scenes, in a fixed order."""
     paths = sorted({path for folder in folders for path in folder.rglob(HEADER)})
     if not paths:
@@ -112,12 +113,12 @@ def _episodes(folders: Sequence[Path]) -> Iterator[LoggedEpisode]:
                 f"{path.parent} is of the init state {header.scene.layout}, which evaluations "
                 "use; calibrate on sampled scenes (--init sampled)"
             )
-        if set(header.result.sources) - {"policy"}:
+        watched_only = header.run.options.get("shadow") == "yes" or header.run.bundle == "none"
+        if header.result.interventions or not watched_only:
             raise ConfigError(
                 f"{path.parent} holds interventions; calibrate on shadow runs (--shadow)"
             )
-        if not episode.ticks or not episode.ticks[0].signals:
-            raise ConfigError(f"{path.parent} holds no signals; run it again with --shadow")
+        check_signals_logged(path.parent, episode, bundle)
         yield episode
 
 
@@ -162,6 +163,7 @@ def _tell(record: CalibrationRecord, report: Mapping[str, Detection], folder: Pa
             f"{record.calibrated} successes are too few for alpha {record.alpha:g}: every critic "
             "is off; give more logs or a larger --alpha"
         )
+        return
     output.answer(
         f"a new success raises an alarm with at most {100 * record.alpha:.0f} % "
         f"(on average; {100 * record.sure_alpha:.0f} % with 90 % confidence), from "

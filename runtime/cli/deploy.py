@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Final
 
 from zetta.critics.monitor import CriticMonitor
+from zetta.primitives.roles import roles_or_none
 from zetta.runtime import registry
 from zetta.runtime.arbiter import PolicyOnly
-from zetta.runtime.cli.sight import Sight, check_finder, roles_of
+from zetta.runtime.cli.sight import Sight, check_finder
 from zetta.runtime.core import (
     Arbiter,
     Env,
@@ -85,7 +86,7 @@ def bundle_digest(spec: RunSpec) -> str:
     if digest and "calibration" in spec.options:
         text = Path(spec.options["calibration"]).read_bytes()
         digest = hashlib.sha256(digest.encode() + text).hexdigest()
-    if control == "random":
+    if control == "random" and (library_folder() / TRIGGERS).exists():
         text = (library_folder() / TRIGGERS).read_bytes()
         digest = hashlib.sha256(digest.encode() + text).hexdigest()
     return f"{control}:{digest}" if control else digest
@@ -102,8 +103,33 @@ def check_deployment(spec: RunSpec) -> None:
     bundle.check_level(spec.sensing)
     _budgets(spec)
     if "calibration" in spec.options:
-        read_calibration(Path(spec.options["calibration"]), bundle)
+        record = read_calibration(Path(spec.options["calibration"]), bundle)
+        if record.policy != spec.policy:
+            raise ConfigError(
+                f"the calibration is for the policy {record.policy!r} and {spec.policy!r} would "
+                "drive; calibrate on shadow runs of this policy"
+            )
+    _check_control(spec)
     check_finder(spec)
+
+
+def _check_control(spec: RunSpec) -> None:
+    control, name = split_bundle(spec.bundle)
+    if control and name == NO_BUNDLE:
+        raise ConfigError(f"{spec.bundle!r} is a control of nothing; name a bundle after the colon")
+    if control == "takeover":
+        for option in ("shadow", "signals"):
+            if option in spec.options:
+                raise ConfigError(f"takeover runs without critics; leave --{option} out")
+    if control == "random":
+        known = {package.name for package in bundle_of(spec.bundle).packages}
+        past = read_triggers(library_folder() / TRIGGERS)
+        strange = {trigger.skill for episode in past for trigger in episode} - known
+        if strange:
+            raise ConfigError(
+                f"the recorded interventions are of {', '.join(sorted(strange))}, which the bundle "
+                f"{name!r} does not hold; record those of this bundle"
+            )
 
 
 def deploy(spec: RunSpec, env: Env, scene: Scene, policy: PolicySpec | None) -> Deployment:
@@ -117,7 +143,7 @@ def deploy(spec: RunSpec, env: Env, scene: Scene, policy: PolicySpec | None) -> 
     shown = spec.options.get("signals") == "yes"
     if name == NO_BUNDLE and not shown:
         return Deployment(PolicyOnly())
-    bundle, roles = _calibrated(spec), roles_of(scene)
+    bundle, roles = _calibrated(spec), roles_or_none(scene.task.instruction)
     sight = Sight(spec, env, roles)
     if control == "takeover":
         return Deployment(sight.takeover(), localizer=sight, alone=True)

@@ -12,7 +12,7 @@ import typer
 from zetta.critics.monitor import CriticMonitor
 from zetta.critics.shadow import replay_verdicts
 from zetta.primitives.robot import Robot
-from zetta.primitives.roles import parse_instruction
+from zetta.primitives.roles import roles_or_none
 from zetta.runtime.cli import output
 from zetta.runtime.episode_log import HEADER, LoggedEpisode, read_episode
 from zetta.runtime.errors import ConfigError
@@ -74,6 +74,7 @@ def _episodes(folders: Sequence[Path]) -> Iterator[tuple[Path, LoggedEpisode]]:
 
 def _compare(path: Path, episode: LoggedEpisode, bundle: LoadedBundle) -> Comparison:
     header = episode.header
+    check_signals_logged(path, episode, bundle)
     again = replay_verdicts(
         episode.ticks,
         monitor_of(bundle, header.instruction, header.spec.control_hz),
@@ -90,13 +91,26 @@ def _compare(path: Path, episode: LoggedEpisode, bundle: LoadedBundle) -> Compar
     )
 
 
+def check_signals_logged(path: Path, episode: LoggedEpisode, bundle: LoadedBundle) -> None:
+    """Refuse a log that lacks what critics read: they would be silent for want of it.
+
+    Raises:
+        ConfigError: a signal is missing.
+    """
+    logged = set(episode.ticks[0].signals) if episode.ticks else bundle.signals
+    missing = sorted(bundle.signals - logged)
+    if missing:
+        some = ", ".join(missing[:4]) + (" ..." if missing[4:] else "")
+        raise ConfigError(
+            f"{path} lacks {some}, which critics of {bundle.name!r} read; "
+            f"run it again with --bundle {bundle.name} --shadow, or with --signals"
+        )
+
+
 def monitor_of(bundle: LoadedBundle, instruction: str, control_hz: float) -> CriticMonitor:
     """Return the monitor that a run of `bundle` has for an instruction."""
-    try:
-        roles = parse_instruction(instruction)
-        bound, errands = tuple(roles.phrases), len(roles.steps)
-    except ConfigError:
-        bound, errands = (), 0
+    roles = roles_or_none(instruction)
+    bound, errands = (tuple(roles.phrases), len(roles.steps)) if roles else ((), 0)
     skills = [
         compile_skill(
             package, bundle.parameters.get(package.name), control_hz=control_hz, robot=_nobody

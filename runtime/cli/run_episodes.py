@@ -74,7 +74,9 @@ class EpisodeReport:
             return f"error, no score: {self.error}"
         spent = f"{self.ticks} ticks, {self.wall_s:.1f} s"
         if self.recoveries:
-            spent += f"; {', '.join(str(each['skill']) for each in self.recoveries)}"
+            shadow = any(each["ending"] == "shadow" for each in self.recoveries)
+            names = ", ".join(str(each["skill"]) for each in self.recoveries)
+            spent += f"; {'would have called ' if shadow else ''}{names}"
         if self.success:
             return f"solved ({spent})"
         why = self.detail or {"truncated": "out of ticks"}.get(self.reason, self.reason)

@@ -12,7 +12,7 @@ from zetta.primitives.localize.oracle import OracleFinder
 from zetta.primitives.localize.role_localizer import RoleLocalizer
 from zetta.primitives.localize.sightings import Finder
 from zetta.primitives.robot import Robot
-from zetta.primitives.roles import Errand, Roles, parse_instruction
+from zetta.primitives.roles import Errand, Roles
 from zetta.primitives.takeover import takeover
 from zetta.runtime.arbiter import MotionOnly
 from zetta.runtime.core import (
@@ -23,7 +23,6 @@ from zetta.runtime.core import (
     Motion,
     Observation,
     RunSpec,
-    Scene,
     Sensing,
 )
 from zetta.runtime.errors import ConfigError, suggest
@@ -50,17 +49,6 @@ def check_finder(spec: RunSpec) -> None:
     wanted = spec.options.get("localizer")
     if wanted is not None and wanted.partition(":")[0] not in FINDERS:
         raise ConfigError(f"unknown localizer {wanted!r}; {suggest(wanted, FINDERS)}")
-
-
-def roles_of(scene: Scene) -> Roles | None:
-    """Return what the instruction means; None where it is not understood.
-
-    Skills that need roles are then left out, and the policy drives as before.
-    """
-    try:
-        return parse_instruction(scene.task.instruction)
-    except ConfigError:
-        return None
 
 
 class Sight:

@@ -173,3 +173,22 @@ def test_a_control_stands_for_the_starter_bundle_unless_another_follows() -> Non
     assert split_bundle("sham") == ("sham", "starter")
     assert split_bundle("random:my/skills") == ("random", "my/skills")
     assert split_bundle("none") == ("", "none")
+
+
+@pytest.mark.parametrize(
+    ("bundle", "options", "words"),
+    [
+        ("takeover", {"shadow": "yes"}, "leave --shadow out"),
+        ("takeover", {"signals": "yes"}, "leave --signals out"),
+        ("random", {}, "holds no times of interventions"),
+        ("takeover:none", {}, "a control of nothing"),
+        ("none+starter", {}, "among its parts"),
+        ("starter+", {}, "among its parts"),
+        ("starter", {"calibration": "/dev/null"}, "calibration"),
+    ],
+)
+def test_what_makes_no_sense_is_said_before_anything_is_built(
+    bundle: str, options: Mapping[str, str], words: str
+) -> None:
+    with pytest.raises(ConfigError, match=words):
+        check_options(replace(SPEC, bundle=bundle, options=options))
