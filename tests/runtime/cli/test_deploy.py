@@ -184,7 +184,7 @@ def test_a_control_stands_for_the_starter_bundle_unless_another_follows() -> Non
         ("takeover:none", {}, "a control of nothing"),
         ("none+starter", {}, "among its parts"),
         ("starter+", {}, "among its parts"),
-        ("starter", {"calibration": "/dev/null"}, "calibration"),
+        ("starter", {"calibration": "/dev/null"}, "no regular file"),
     ],
 )
 def test_what_makes_no_sense_is_said_before_anything_is_built(
