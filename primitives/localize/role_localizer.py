@@ -18,6 +18,8 @@ from zetta.runtime.errors import ConfigError, suggest
 
 SAME_SPOT = 0.015
 """Sightings whose centres are nearer, metres, are one thing under two names."""
+_TWIN_SPOT = 0.03
+"""A sighting this near, metres, to where a twin was last seen is the twin."""
 _IN_HAND = 0.03
 """Metres by which a thing at the hand must fit better than one at the old place."""
 
@@ -29,6 +31,8 @@ class _Track:
     sighting: Sighting
     offset: tuple[float, float, float] | None
     """From the nearest hand to the thing when it was last seen; None while no hand was near."""
+    twins: tuple[Sighting, ...] = ()
+    """Other things of the same name, where each was last seen."""
 
 
 class RoleLocalizer:
@@ -95,7 +99,7 @@ class RoleLocalizer:
             chosen = self._chosen(role, phrase, known, taken, observation)
             if chosen is not None:
                 found[role] = chosen
-                self._tracks[role] = _Track(chosen, _offset(chosen, observation))
+                self._remember(role, chosen, self._seen(phrase.name, known), observation)
         t = observation.proprio.t
         return {role: _estimate(role, s, t, self.level) for role, s in found.items()}
 
@@ -138,13 +142,28 @@ class RoleLocalizer:
         candidates = [s for s in self._seen(phrase.name, known) if not _among(s, taken)]
         track = self._tracks.get(role)
         if candidates and track is not None:
-            return min(candidates, key=lambda s: _strangeness(s, track, observation))
+            # With the thing itself hidden, what stands where a twin stood is the twin.
+            own = [s for s in candidates if not _among(s, track.twins, _TWIN_SPOT)]
+            return min(own, key=lambda s: _strangeness(s, track, observation), default=None)
         relation = phrase.relation
         anchors = relation.anchors if relation is not None else ()
         choice = choose(
             candidates, relation, {a: self._seen(a, known) for a in anchors}, self._view
         )
         return choice.best if choice is not None else None
+
+    def _remember(
+        self,
+        role: Role,
+        chosen: Sighting,
+        candidates: Sequence[Sighting],
+        observation: Observation,
+    ) -> None:
+        """Keep the chosen thing and its twins; a twin that is hidden now stays where it was."""
+        twins = [s for s in candidates if not _among(s, [chosen])]
+        before = self._tracks[role].twins if role in self._tracks else ()
+        twins += [t for t in before if not _among(t, [*twins, chosen], _TWIN_SPOT)]
+        self._tracks[role] = _Track(chosen, _offset(chosen, observation), tuple(twins))
 
     def _seen(self, name: str, known: Mapping[str, Sequence[Sighting]]) -> list[Sighting]:
         """Return what is meant by a name: itself, or else a place on the thing it belongs to."""
@@ -189,8 +208,8 @@ def _distinct(sightings: Iterable[Sighting]) -> list[Sighting]:
     return kept
 
 
-def _among(sighting: Sighting, others: Iterable[Sighting]) -> bool:
-    return any(math.dist(sighting.position, other.position) < SAME_SPOT for other in others)
+def _among(sighting: Sighting, others: Iterable[Sighting], within: float = SAME_SPOT) -> bool:
+    return any(math.dist(sighting.position, other.position) < within for other in others)
 
 
 def _offset(sighting: Sighting, observation: Observation) -> tuple[float, float, float] | None:
