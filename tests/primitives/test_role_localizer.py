@@ -153,15 +153,15 @@ def test_hand_over_the_other_twin_does_not_change_who_is_meant() -> None:
 
 
 def test_a_hidden_thing_is_absent_and_its_twin_is_not_taken_for_it() -> None:
-    meant, twin = seen("red cube", 0.0, 0.2), seen("red cube", 0.0, 0.05)
+    meant, twin = seen("red cube", 0.0, -0.1), seen("red cube", 0.0, 0.05)
     finder = Listed(meant, twin)
     localizer = RoleLocalizer(finder, parse_instruction("put the left red cube on the plate"))
-    assert localizer.locate(at(0.0), ["object"])["object"].position[1] == 0.2
+    assert localizer.locate(at(0.0), ["object"])["object"].position[1] == -0.1
 
     finder.sightings = (twin,)  # the hand hides the one that is meant
-    assert localizer.locate(at(1.0, hand=(0.0, 0.2, 0.05)), ["object"]) == {}
-    finder.sightings = (seen("red cube", 0.01, 0.19), twin)
-    assert localizer.locate(at(2.0), ["object"])["object"].position[1] == 0.19
+    assert localizer.locate(at(1.0, hand=(0.0, -0.1, 0.05)), ["object"]) == {}
+    finder.sightings = (seen("red cube", 0.01, -0.09), twin)
+    assert localizer.locate(at(2.0), ["object"])["object"].position[1] == -0.09
 
 
 def test_two_roles_of_one_name_are_two_things() -> None:
