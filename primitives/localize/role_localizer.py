@@ -150,7 +150,10 @@ class RoleLocalizer:
         choice = choose(
             candidates, relation, {a: self._seen(a, known) for a in anchors}, self._view
         )
-        return choice.best if choice is not None else None
+        if choice is None or (relation is not None and choice.margin == 0.0):
+            # A guess between twins would be followed with confidence; better nothing is known.
+            return None
+        return choice.best
 
     def _remember(
         self,
