@@ -14,8 +14,8 @@ from typing import Protocol
 
 from zetta.runtime.core import Verdict, Window
 from zetta.runtime.errors import ZettaError
+from zetta.runtime.skill_arbiter import SKILL_PREFIX
 
-SKILL_PREFIX = "skill:"
 CLEAR_TICKS = 3
 """A latched critic is set free after its condition has been absent for so many ticks in a row."""
 

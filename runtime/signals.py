@@ -10,7 +10,6 @@ from __future__ import annotations
 import io
 import json
 import math
-import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -18,6 +17,7 @@ from typing import Final
 
 import numpy as np
 
+from zetta.runtime.archives import UNREADABLE
 from zetta.runtime.core import SENSING_LEVELS, Array, Sensing
 from zetta.runtime.errors import ConfigError, SpecMismatch, suggest
 
@@ -326,7 +326,7 @@ class SignalHistory:
             with np.load(io.BytesIO(snapshot), allow_pickle=False) as saved:
                 names, hz, following = json.loads(saved["meta"].tobytes())
                 rows, valid = saved["rows"], saved["valid"]
-        except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile) as error:
+        except UNREADABLE as error:
             raise SpecMismatch(
                 f"{len(snapshot)} bytes are no history of signals ({error})"
             ) from None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain
@@ -13,6 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from zetta.runtime.archives import UNREADABLE
 from zetta.runtime.core import (
     SENSING_LEVELS,
     Action,
@@ -276,7 +276,7 @@ class Signals:
                 for name, part in self._memories.items()
             }
             budget, looks = int(plain["budget"]), int(plain["looks"])
-        except (ValueError, KeyError, TypeError, OSError, EOFError, zipfile.BadZipFile) as error:
+        except UNREADABLE as error:
             raise SpecMismatch(
                 f"{len(snapshot)} bytes are no snapshot of these signals ({error}); "
                 "restore it with the same robot, policy and level"

@@ -26,6 +26,7 @@ from zetta.runtime.core import (
 )
 
 SKILL_PREFIX = "skill:"
+"""How the source of a tick begins that a skill drove; its name follows."""
 
 
 @dataclass(frozen=True, slots=True)

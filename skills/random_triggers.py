@@ -16,6 +16,7 @@ import numpy as np
 
 from zetta.runtime.core import Verdict, Window
 from zetta.runtime.errors import ConfigError
+from zetta.runtime.skill_arbiter import SKILL_PREFIX
 
 PATIENCE_S = 1.0
 """A trigger whose skill cannot start (its precondition fails) is repeated for so long."""
@@ -62,7 +63,7 @@ class RandomMonitor:
             if tick < due:
                 return ()
             over = tick > due + PATIENCE_S * window.control_hz
-            if not over and driving != f"skill:{skill}":
+            if not over and driving != SKILL_PREFIX + skill:
                 return (Verdict("recover", "drawn at random", "random", skill),)
             self._next += 1
         return ()

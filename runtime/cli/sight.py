@@ -26,6 +26,7 @@ from zetta.runtime.core import (
     Sensing,
 )
 from zetta.runtime.errors import ConfigError, suggest
+from zetta.runtime.skill_arbiter import SKILL_PREFIX
 
 DEFAULT_FINDER: Final[Mapping[str, str]] = {"libero": "tiny"}
 """What finds things in pictures, by simulator; `geometry` elsewhere."""
@@ -118,7 +119,7 @@ class Sight:
         def motion() -> Motion:
             return takeover(roles.steps, lambda errand: self.robot(errand.placement), begin)
 
-        return MotionOnly(motion, "skill:takeover")
+        return MotionOnly(motion, SKILL_PREFIX + "takeover")
 
     def _localizer(self, roles: Roles | Errand | None) -> RoleLocalizer:
         return RoleLocalizer(self._finder, roles)
