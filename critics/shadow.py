@@ -6,7 +6,7 @@ live run again; and a log of a run without critics shows what they would have sa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -14,6 +14,18 @@ from zetta.runtime.core import Monitor, Tick, Verdict
 from zetta.runtime.errors import ConfigError
 from zetta.runtime.loop import POLICY
 from zetta.runtime.signals import SignalHistory
+
+
+def moments(ticks: Sequence[Tick], control_hz: float) -> Iterator[tuple[Tick, SignalHistory]]:
+    """Yield each tick of a log with the history that critics had at it.
+
+    It is one history, which the next tick goes on filling.
+    """
+    names = tuple(ticks[0].signals) if ticks else ()
+    history = SignalHistory(names, control_hz)
+    for tick in ticks:
+        history.push(np.array([tick.signals[name] for name in names]))
+        yield tick, history
 
 
 def replay_verdicts(
@@ -29,17 +41,14 @@ def replay_verdicts(
     Raises:
         ConfigError: the log holds no signals.
     """
-    names = tuple(ticks[0].signals) if ticks else ()
-    if ticks and not names:
+    if ticks and not ticks[0].signals:
         raise ConfigError(
             "this log holds no signals; run the episode again with --signals or with a bundle"
         )
-    history = SignalHistory(names, control_hz)
     monitor.begin()
     said = []
     driving = POLICY
-    for tick in ticks:
-        history.push(np.array([tick.signals[name] for name in names]))
+    for tick, history in moments(ticks, control_hz):
         said.append(monitor.judge(history, driving))
         driving = tick.source
     return tuple(said)

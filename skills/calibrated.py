@@ -14,6 +14,7 @@ from zetta.critics.calibration import LEVELS, Calibration, Scores, values_at
 from zetta.critics.critic import Critic, compile_critic
 from zetta.critics.parameters import bound_values
 from zetta.critics.problems import read_program
+from zetta.critics.shadow import moments
 from zetta.primitives.roles import roles_or_none
 from zetta.runtime.core import Tick
 from zetta.runtime.errors import ConfigError, suggest
@@ -79,11 +80,8 @@ class Ladder:
 
         A critic whose skill does not fit the instruction never fires.
         """
-        names = tuple(ticks[0].signals) if ticks else ()
-        history = SignalHistory(names, control_hz)
         climbing = {n: 0 for n in self._steps if self._fit(n, instruction)}
-        for tick in ticks:
-            history.push(np.array([tick.signals[name] for name in names]))
+        for _, history in moments(ticks, control_hz):
             for name, score in climbing.items():
                 # A stricter critic may fire where a looser one does not, so all are asked.
                 for level in range(LEVELS, score - 1, -1):
@@ -100,15 +98,12 @@ class Ladder:
         levels: Mapping[str, int | None],
     ) -> int | None:
         """Return the first tick at which any critic fires at its level, or None."""
-        names = tuple(ticks[0].signals) if ticks else ()
-        history = SignalHistory(names, control_hz)
         armed = [
             self._steps[name][level]
             for name, level in levels.items()
             if level is not None and self._fit(name, instruction)
         ]
-        for tick in ticks:
-            history.push(np.array([tick.signals[name] for name in names]))
+        for tick, history in moments(ticks, control_hz):
             if any(_fires(critic, history) for critic in armed):
                 return tick.index
         return None
