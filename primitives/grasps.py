@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from zetta.primitives.motions_frames import half_turn, travel_of
 from zetta.primitives.motions_reach import Reach, ReachModel, panda_reach
@@ -76,6 +77,8 @@ _TILTED = 0.012
 """A rim that is seen so far below the top of its thing is that of a tilted one, metres."""
 _HAND_SEEN = 0.15
 """Within this distance of its grip site, a hand may be seen instead of the ground, metres."""
+_LIMB = 0.15
+"""The arm, elbow included, lies within this distance of its line from shoulder to wrist, metres."""
 _TURN_COST = 0.1
 """Per radian: the unit of cost, about a centimetre of blocked room."""
 _BLOCKED_COST = 10.0
@@ -249,12 +252,14 @@ class Surroundings:
         margin: float = 0.008,
         held: tuple[Array, float] | None = None,
         hand: Array | None = None,
+        reach: Reach | None = None,
     ) -> None:
         """Leave out of `grid` what belongs to `thing`, with a `margin` to all sides, metres.
 
         What is `held` (its middle and its radius) is left out too, as far as it was seen, and so
-        is whatever stands as high as the `hand` itself around its grip site: the hand. Cells where
-        nothing was seen count as free, and so does everything without a grid.
+        is whatever stands as high as the `hand` itself around its grip site: the hand; and what
+        is as high as the forearm where the arm's `reach` says that it is. Cells where nothing was
+        seen count as free, and so does everything without a grid.
         """
         self._grid = grid
         self._middle, self._top = thing.position[:2], top_of(thing)
@@ -276,6 +281,8 @@ class Surroundings:
         if hand is not None:
             near = np.hypot(x - hand[0], y - hand[1]) <= _HAND_SEEN
             inside |= near & (seen > hand[2] - 0.02)
+        if reach is not None:
+            inside |= _of_the_limb(x, y, seen, reach)
         self._heights = np.where(inside, -np.inf, seen)  # (NX, NY)
 
     def on_rim(self, grasp: Grasp) -> Grasp:
@@ -340,6 +347,17 @@ class Surroundings:
         fingers = self.corridor(start, end, 0.05) + hand.finger_below
         palm = self.corridor(start, end, hand.hand_half_along) - hand.hand_above
         return max(fingers, palm) + room
+
+
+def _of_the_limb(x: Array, y: Array, seen: Array, reach: Reach) -> npt.NDArray[np.bool_]:
+    """Return which cells show the arm: near its line from shoulder to wrist, and as high."""
+    along = reach.wrist - reach.shoulder
+    length = max(float(along[:2] @ along[:2]), 1e-9)
+    dx, dy = x - reach.shoulder[0], y - reach.shoulder[1]
+    share = np.clip((dx * along[0] + dy * along[1]) / length, 0.0, 1.0)  # (NX, NY)
+    beside = np.hypot(dx - share * along[0], dy - share * along[1])
+    line = reach.shoulder[2] + share * along[2]
+    return np.asarray((beside < _LIMB) & (seen > line - _LIMB))
 
 
 def _around(grasp: Grasp, along: Array, across: Collection[float] | Array) -> Array:

@@ -17,6 +17,7 @@ from scipy.spatial.transform import Rotation
 
 from zetta.primitives.grasps import HandGeometry
 from zetta.primitives.motions_frames import angle_between, downward, limited, matrix_of
+from zetta.primitives.motions_reach import Reach
 from zetta.runtime.core import Action, ActionSpec, ArmState, Array, Estimate, Look, Outcome, Sense
 from zetta.runtime.errors import SpecMismatch
 from zetta.runtime.tracking import ARM_SIZE, GAIN, converter
@@ -144,6 +145,11 @@ class Arm:
         found = self.sense.estimates.get(role)
         return found if found is not None and found.confidence >= SURE else None
 
+    @property
+    def reach(self) -> Reach | None:
+        """How far the arm is stretched now; None for an arm of which that need not be minded."""
+        return None if self.hand.reach is None else self.hand.reach(self.state)
+
     def ticks(self, seconds: float) -> int:
         """Return the number of ticks in `seconds`, at least one."""
         return max(1, round(seconds * self._hz))
@@ -157,8 +163,9 @@ class Arm:
     def toward(self, position: Array, rotation: Array, speed: float = 1.0) -> Steps[None]:
         """Move one tick toward a pose, at most with the share `speed` of full speed."""
         step = limited(position - self.position, speed * self._step / GAIN)
-        if self.hand.reach is not None:
-            step = self.hand.reach(self.state).bent(step)
+        reach = self.reach
+        if reach is not None:
+            step = reach.bent(step)
         assert self._row is not None  # start() came first
         first = ARM_SIZE * self._index
         self._row[first : first + 3] = self.position + step

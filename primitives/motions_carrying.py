@@ -90,8 +90,8 @@ def plan(
     arm: Arm, thing: Estimate, failed: Collection[Manner] = (), place: Estimate | None = None
 ) -> tuple[Grasp | None, Surroundings]:
     """Return the best grasp of a thing that shall go to `place`, and what stands around it."""
-    around = Surroundings(arm.sense.heights, thing, hand=arm.position)
-    reach = arm.hand.reach(arm.state) if arm.hand.reach is not None else None
+    reach = arm.reach
+    around = Surroundings(arm.sense.heights, thing, hand=arm.position, reach=reach)
     carried_by = None
     if place is not None:
         carried_by = place.position - thing.position

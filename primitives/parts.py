@@ -188,7 +188,7 @@ def push(arm: Arm, thing: Estimate, place: Estimate) -> Steps[Outcome]:
     hollow = float(thing.extent[2]) < _FLAT and float(thing.extent[:2].min()) > arm.hand.widest
     radius = float(thing.extent[:2].max()) / 2.0
     ground = bottom_of(thing)
-    around = Surroundings(arm.sense.heights, thing, margin=0.02, hand=arm.position)
+    around = Surroundings(arm.sense.heights, thing, margin=0.02, hand=arm.position, reach=arm.reach)
     ahead = thing.position + along * radius
     if around.corridor(ahead, thing.position + along * length, radius) > ground + 0.02:
         return Outcome(False, "something stands in the way; carry it instead")

@@ -209,7 +209,7 @@ class Robot:
 
     def _above(self, thing: Estimate, height: float) -> Steps[Outcome]:
         arm = self._arm
-        around = Surroundings(arm.sense.heights, thing, hand=arm.position)
+        around = Surroundings(arm.sense.heights, thing, hand=arm.position, reach=arm.reach)
         goal = np.array([*thing.position[:2], top_of(thing) + height])
         if self._load is not None:
             goal -= self._load.middle(arm) - arm.position
@@ -269,7 +269,9 @@ class Robot:
             return Outcome(False, f"the {role} was not found")
         load = self._present_load(seen_at)
         held = (load.middle(arm), float(load.extent[:2].max()) / 2.0)
-        around = Surroundings(arm.sense.heights, place, held=held, hand=arm.position)
+        around = Surroundings(
+            arm.sense.heights, place, held=held, hand=arm.position, reach=arm.reach
+        )
         goal = goal_in(place, load, arm) if self._placement == "in" else goal_on(place)
         outcome = yield from carry(arm, load, goal, around)
         if not outcome.completed:

@@ -18,6 +18,8 @@ from zetta.runtime.core import Array
 
 _STACKED = 0.5
 """Cost in metres of being on a thing for what should be next to it."""
+_RAISED = 0.015
+"""What is higher than the ground by this much stands on something, metres."""
 _WRONG_SIDE = 0.5
 """Cost in metres of lying on the other side."""
 
@@ -60,11 +62,14 @@ def choose(
     relation: Relation | None,
     anchors: Anchors | None = None,
     view: View | None = None,
+    ground: float = math.inf,
 ) -> Choice | None:
     """Return the candidate that `relation` means, or None when there is no candidate.
 
-    Where a relation cannot be judged, because what it names is not seen, "on" means the highest
-    candidate and any other relation the most confident one; the margin is 0 then.
+    Where a relation cannot be judged, because what it names is not seen, "on" means the one that
+    stands on something which it hides: it is raised over the `ground`, the height on which things
+    stand, and by no more than it is wide. Otherwise the most confident one is returned, and the
+    margin is 0.
     """
     if not candidates:
         return None
@@ -75,7 +80,9 @@ def choose(
     cost = costs(candidates, relation, anchors or {}, view or View())
     if cost is None:
         if relation.kind == "on" and not relation.negated:
-            return Choice(max(candidates, key=lambda c: c.bottom), 0.0)
+            raised = [c for c in candidates if _hides_what_carries_it(c, ground)]
+            if len(raised) == 1:
+                return Choice(raised[0], raised[0].bottom - ground)
         return Choice(_guess(candidates).best, 0.0)
     order = np.argsort(cost)
     return Choice(candidates[int(order[0])], float(cost[order[1]] - cost[order[0]]))
@@ -83,6 +90,10 @@ def choose(
 
 def _guess(candidates: Sequence[Sighting]) -> Choice:
     return Choice(max(candidates, key=lambda c: c.confidence), 0.0)
+
+
+def _hides_what_carries_it(candidate: Sighting, ground: float) -> bool:
+    return _RAISED < candidate.bottom - ground <= float(candidate.extent[:2].max())
 
 
 def costs(

@@ -70,12 +70,15 @@ class RoleLocalizer:
         self._workspace = workspace
         self._shape = shape
         self._tracks: dict[Role, _Track] = {}
+        self._with_twins: set[str] = set()
+        """Names of which several were seen at once, though none could be told to be meant."""
         self._t = -math.inf
         self.level: Sensing = finder.level
 
     def begin(self) -> None:
         """Forget the last episode."""
         self._tracks.clear()
+        self._with_twins.clear()
         self._t = -math.inf
 
     def locate(self, observation: Observation, roles: Sequence[str]) -> Mapping[str, Estimate]:
@@ -120,6 +123,7 @@ class RoleLocalizer:
         if self._read is None or self._read.instruction != observation.instruction:
             self._read = parse_instruction(observation.instruction)
             self._tracks.clear()
+            self._with_twins.clear()
         return self._read.phrases
 
     def _asked(self, wanted: Mapping[Role, Phrase]) -> list[str]:
@@ -139,7 +143,8 @@ class RoleLocalizer:
         taken: Sequence[Sighting],
         observation: Observation,
     ) -> Sighting | None:
-        candidates = [s for s in self._seen(phrase.name, known) if not _among(s, taken)]
+        all_seen = self._seen(phrase.name, known)
+        candidates = [s for s in all_seen if not _among(s, taken)]
         track = self._tracks.get(role)
         if candidates and track is not None:
             # With the thing itself hidden, what stands where a twin stood is the twin.
@@ -147,9 +152,13 @@ class RoleLocalizer:
             return min(own, key=lambda s: _strangeness(s, track, observation), default=None)
         relation = phrase.relation
         anchors = relation.anchors if relation is not None else ()
-        choice = choose(
-            candidates, relation, {a: self._seen(a, known) for a in anchors}, self._view
-        )
+        if len(all_seen) > 1:
+            self._with_twins.add(phrase.name)
+        elif phrase.name in self._with_twins:
+            return None  # which one of the twins is left cannot be told
+        ground = min((s.bottom for seen in known.values() for s in seen), default=math.inf)
+        around = {a: self._seen(a, known) for a in anchors}
+        choice = choose(candidates, relation, around, self._view, ground)
         if choice is None or (relation is not None and choice.margin == 0.0):
             # A guess between twins would be followed with confidence; better nothing is known.
             return None

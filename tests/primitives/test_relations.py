@@ -127,9 +127,20 @@ def test_only_candidate_is_certain_and_no_candidate_is_no_choice() -> None:
 def test_unseen_anchor_leaves_a_guess_without_margin() -> None:
     low, high = thing("black bowl", 0.0, 0.0), thing("black bowl", 0.2, 0.0, 0.08)
     on = choose([low, high], Relation("on", ("cookie box",)))
-    beside = choose([low, high], Relation("next to", ("cookie box",)))
+    beside = choose([low, high], Relation("next to", ("cookie box",)), ground=low.bottom)
 
     assert on is not None
     assert beside is not None
-    assert on.best is high
     assert (on.margin, beside.margin) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(("raised", "meant"), [(0.01, False), (0.03, True), (0.25, False)])
+def test_on_a_hidden_thing_is_what_stands_a_little_above_the_ground(
+    raised: float, meant: bool
+) -> None:
+    low, other = thing("black bowl", 0.0, 0.0), thing("black bowl", 0.2, 0.0, 0.02 + raised)
+    choice = choose([low, other], Relation("on", ("cookie box",)), ground=low.bottom)
+
+    assert choice is not None
+    assert (choice.margin > 0.0) is meant
+    assert not meant or choice.best is other

@@ -166,10 +166,12 @@ def test_a_hidden_thing_is_absent_and_its_twin_is_not_taken_for_it() -> None:
 
 def test_twins_whose_relation_cannot_be_judged_are_nobody() -> None:
     bowls = seen("black bowl", 0.0, -0.1), seen("black bowl", 0.0, 0.1, z=0.2)
-    finder = Listed(*bowls)
+    finder = Listed(*bowls, seen("plate", 0.3, 0.0))
     said = "pick up the black bowl on the cookie box and place it on the plate"
     localizer = RoleLocalizer(finder, parse_instruction(said))
     assert localizer.locate(at(0.0), ["object"]) == {}
+    finder.sightings = bowls[1:]  # now one of them is hidden
+    assert localizer.locate(at(0.5), ["object"]) == {}
 
     finder.sightings = (*bowls, seen("cookie box", 0.0, -0.1, z=-0.02))
     assert localizer.locate(at(1.0), ["object"])["object"].position[1] == -0.1
