@@ -257,10 +257,13 @@ class _Inspector:
                        f"call what needs {level!r}")  # fmt: skip
         for role in ROLES:
             used = [s for s in (*critic.signals, *recovery.signals) if role in _roles_of(s)]
-            if role not in page.roles and role in _roles_called(recovery.source):
+            if role in (*page.roles, *page.uses):
+                continue
+            if role in _roles_called(recovery.source):
                 self._tell(PAGE, page.lines["roles"], f"roles lacks {role!r}, which recovery.py "
-                           "hands to a primitive")  # fmt: skip
-            elif role not in (*page.roles, *page.uses) and used:
+                           "hands to a primitive; name it there, or in `uses` if it may be "
+                           "missing")  # fmt: skip
+            elif used:
                 self._tell(PAGE, page.lines["roles"], f"roles lacks {role!r}, which {used[0]} is "
                            "about; name it there, or in `uses` if it may be missing")  # fmt: skip
 

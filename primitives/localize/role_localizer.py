@@ -20,6 +20,10 @@ SAME_SPOT = 0.015
 """Sightings whose centres are nearer, metres, are one thing under two names."""
 _TWIN_SPOT = 0.03
 """A sighting this near, metres, to where a twin was last seen is the twin."""
+_AFAR = 0.08
+_SURE_AFAR = 0.65
+"""A tracked thing that shows up further than `_AFAR`, metres, from where it may be must be seen
+with this confidence."""
 _IN_HAND = 0.03
 """Metres by which a thing at the hand must fit better than one at the old place."""
 
@@ -149,7 +153,11 @@ class RoleLocalizer:
         if candidates and track is not None:
             # With the thing itself hidden, what stands where a twin stood is the twin.
             own = [s for s in candidates if not _among(s, track.twins, _TWIN_SPOT)]
-            return min(own, key=lambda s: _strangeness(s, track, observation), default=None)
+            nearest = min(own, key=lambda s: _strangeness(s, track, observation), default=None)
+            if nearest is None or nearest.confidence >= _SURE_AFAR:
+                return nearest
+            # With the thing hidden, a faint likeness elsewhere is no sighting of it.
+            return nearest if _strangeness(nearest, track, observation) < _AFAR else None
         relation = phrase.relation
         anchors = relation.anchors if relation is not None else ()
         if len(all_seen) > 1:

@@ -445,7 +445,7 @@ def from_the_side() -> Rehearsal:
     """Return a hand that comes to the bottle low, from the side."""
     r = scene(BOTTLE, seed=43)
     r.wait(0.2)
-    r.move(0.15, -0.05, 0.12, 1.2)
+    r.move(0.02, 0.06, 0.12, 1.2)
     r.move(BOTTLE.x, BOTTLE.y, 0.10, 1.8)
     take(r, 0.05)
     r.move(BOTTLE.x, BOTTLE.y, 0.20, 1.0)

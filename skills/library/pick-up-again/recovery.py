@@ -1,4 +1,4 @@
-"""Open, rise, look and grasp."""
+"""Open, rise, look, grasp, and bring the object where it belongs."""
 
 
 def precondition(w, p):
@@ -8,8 +8,10 @@ def precondition(w, p):
 def recover(robot, w, p):
     yield from robot.open()
     yield from robot.retreat(p.rise)
-    yield from robot.grasp("object")
+    taken = yield from robot.grasp("object")
+    if taken:
+        yield from robot.place("receptacle")
 
 
 def reentry(w, p):
-    return now(w.holding) > 0.5
+    return now(w.holding) > 0.5 or now(w.receptacle_offset) < p.away

@@ -16,17 +16,15 @@ def check(w, p):
         down = delta(w.ee_z, p.course) < 0.0 - p.descent
         if down and delta(w.receptacle_offset, p.course) > 0.0 - p.nearing:
             return recover("the hand goes down far from the receptacle")
+        carried = max(spread(w.ee_x, p.course), spread(w.ee_y, p.course))
+        if carried > p.carried and max(spread(w.ee_x, p.halt), spread(w.ee_y, p.halt)) < p.still:
+            return recover("the hand has stopped short of the receptacle")
     # A policy that needed help once is given less time to finish by itself.
     if now(w.interventions) > 0.5 and held((w.holding > 0.5) and (w.policy_drives > 0.5), p.alone):
         if now(w.since_handback) > p.alone:
             return recover("the policy was given the object and does not deliver it")
     if held((w.holding > 0.5) and (w.receptacle_offset < p.over), p.dwell):
         return recover("the hand stays over the receptacle and does not let go")
-    if not held(w.holding > 0.5, p.stall):
-        return ok()
-    across = max(spread(w.ee_x, p.stall), spread(w.ee_y, p.stall))
-    if max(across, spread(w.ee_z, p.stall)) < p.still:
-        return recover("the hand stands still with the object")
     if not held(w.holding > 0.5, p.patience):
         return ok()
     if now(w.receptacle_offset) > p.far and delta(w.receptacle_offset, p.patience) > 0.0 - p.nearing:

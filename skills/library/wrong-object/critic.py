@@ -1,4 +1,4 @@
-"""The hand goes down, or has closed, where the named object is not."""
+"""The hand heads, goes down, or has closed, where the named object is not."""
 
 WINDOW_S = 1.5
 SKILL = "wrong-object"
@@ -21,6 +21,9 @@ def check(w, p):
         return ok()
     if once(w.holding > 0.5):
         return ok()
+    if held(w.policy_drives > 0.5, 1.0) and delta(w.object_offset, 1.0) > 0.0 - p.nearer:
+        if max(spread(w.ee_x, 1.0), spread(w.ee_y, 1.0)) > p.way:
+            return recover("the hand makes way and comes no nearer to the object")
     # The policy has chosen to close here; nobody closes on the way.
     if held(w.command_gripper > 0.5, p.closing) and now(w.closed_for) < 1.0:
         return recover("the hand closes where the object is not")

@@ -1,4 +1,4 @@
-"""Set down what is held, rise, and grasp the named object."""
+"""Set down what is held, rise, grasp the named object and bring it where it belongs."""
 
 
 def precondition(w, p):
@@ -10,8 +10,11 @@ def recover(robot, w, p):
         yield from robot.until_contact(0.0, 0.0, -0.12)
     yield from robot.open()
     yield from robot.retreat(p.rise)
-    yield from robot.grasp("object")
+    taken = yield from robot.grasp("object")
+    # A policy that looked for the object elsewhere does not know this scene.
+    if taken:
+        yield from robot.place("receptacle")
 
 
 def reentry(w, p):
-    return now(w.holding) > 0.5 and now(w.object_offset) < p.far
+    return now(w.holding) > 0.5 or now(w.receptacle_offset) < p.delivered
