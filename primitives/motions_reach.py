@@ -84,7 +84,7 @@ def panda_reach(state: ArmState) -> Reach:
     turn = matrix_of(state.ee_quat)
     to_world = turn @ site[:3, :3].T
     place = [state.ee_pos + to_world @ (point - site[:3, 3]) for point in (shoulder, wrist)]
-    return Reach(place[0], place[1], 0.68, 0.675, 0.088, _SITE)
+    return Reach(place[0], place[1], 0.70, 0.69, 0.088, _SITE)
 
 
 def _panda_points(joints: list[float]) -> tuple[Array, Array, Array]:

@@ -24,6 +24,10 @@ _AFAR = 0.08
 _SURE_AFAR = 0.65
 """A tracked thing that shows up further than `_AFAR`, metres, from where it may be must be seen
 with this confidence."""
+_LIKELY = 0.75
+"""Share of the surest one's confidence that the anchor of a relation must have."""
+_CARRIED = 0.04
+"""What is this near, metres, to where the hand would have carried the thing is the thing."""
 _IN_HAND = 0.03
 """Metres by which a thing at the hand must fit better than one at the old place."""
 
@@ -151,13 +155,7 @@ class RoleLocalizer:
         candidates = [s for s in all_seen if not _among(s, taken)]
         track = self._tracks.get(role)
         if candidates and track is not None:
-            # With the thing itself hidden, what stands where a twin stood is the twin.
-            own = [s for s in candidates if not _among(s, track.twins, _TWIN_SPOT)]
-            nearest = min(own, key=lambda s: _strangeness(s, track, observation), default=None)
-            if nearest is None or nearest.confidence >= _SURE_AFAR:
-                return nearest
-            # With the thing hidden, a faint likeness elsewhere is no sighting of it.
-            return nearest if _strangeness(nearest, track, observation) < _AFAR else None
+            return _same(candidates, track, observation)
         relation = phrase.relation
         anchors = relation.anchors if relation is not None else ()
         if len(all_seen) > 1:
@@ -165,7 +163,7 @@ class RoleLocalizer:
         elif phrase.name in self._with_twins:
             return None  # which one of the twins is left cannot be told
         ground = min((s.bottom for seen in known.values() for s in seen), default=math.inf)
-        around = {a: self._seen(a, known) for a in anchors}
+        around = {a: _likely(self._seen(a, known)) for a in anchors}
         choice = choose(candidates, relation, around, self._view, ground)
         if choice is None or (relation is not None and choice.margin == 0.0):
             # A guess between twins would be followed with confidence; better nothing is known.
@@ -200,6 +198,12 @@ class RoleLocalizer:
                         if place is not None:
                             return [replace(place, name=name)]
         return []
+
+
+def _likely(anchors: Sequence[Sighting]) -> list[Sighting]:
+    """Return the anchors without faint likenesses of them, which would decide a relation."""
+    surest = max((s.confidence for s in anchors), default=0.0)
+    return [s for s in anchors if s.confidence >= _LIKELY * surest]
 
 
 def _names(name: str) -> list[str]:
@@ -241,6 +245,31 @@ def _offset(sighting: Sighting, observation: Observation) -> tuple[float, float,
         return None
     x, y, z = min(near, key=lambda pair: pair[0])[1]
     return float(x), float(y), float(z)
+
+
+def _same(
+    candidates: Sequence[Sighting], track: _Track, observation: Observation
+) -> Sighting | None:
+    """Return the candidate that is the tracked thing, or None where it is hidden."""
+    # With the thing itself hidden, what stands where a twin stood is the twin.
+    own = [s for s in candidates if not _among(s, track.twins, _TWIN_SPOT)]
+    if not _among(track.sighting, own, _TWIN_SPOT):
+        # It has left its place, so what has come along with the hand is it, wherever it passes.
+        carried = [s for s in candidates if _from_the_hand(s, track, observation) < _CARRIED]
+        own = carried or own
+    nearest = min(own, key=lambda s: _strangeness(s, track, observation), default=None)
+    if nearest is None or nearest.confidence >= _SURE_AFAR:
+        return nearest
+    # A faint likeness elsewhere is no sighting of what is hidden.
+    return nearest if _strangeness(nearest, track, observation) < _AFAR else None
+
+
+def _from_the_hand(sighting: Sighting, track: _Track, observation: Observation) -> float:
+    """Return how far a sighting is from where a hand would have carried the thing, metres."""
+    if track.offset is None:
+        return math.inf
+    at = sighting.position
+    return min(math.dist(at, arm.ee_pos + track.offset) for arm in observation.proprio.arms)
 
 
 def _strangeness(sighting: Sighting, track: _Track, observation: Observation) -> float:

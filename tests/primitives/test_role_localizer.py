@@ -248,3 +248,37 @@ def test_heights_need_depth() -> None:
 
     assert localizer.heights(env.observe(["front"])) is None
     assert localizer.heights(env.observe(["front"], depth=True)) is not None
+
+
+def test_a_faint_likeness_of_an_anchor_decides_no_relation() -> None:
+    near, far = seen("black bowl", 0.0, 0.1), seen("black bowl", 0.4, 0.1)
+    ghost = replace(seen("ramekin", 0.4, 0.15), confidence=0.55)
+    finder = Listed(near, far, seen("ramekin", 0.0, 0.22), ghost)
+    said = "pick up the black bowl next to the ramekin and place it on the plate"
+    localizer = RoleLocalizer(finder, parse_instruction(said))
+
+    assert localizer.locate(at(0.0), ["object"])["object"].position[0] == 0.0
+
+
+def test_a_faint_likeness_elsewhere_is_no_sighting_of_what_is_hidden() -> None:
+    plate = seen("plate", 0.0, 0.1)
+    finder = Listed(plate)
+    localizer = RoleLocalizer(finder, parse_instruction("put the cube on the plate"))
+    localizer.locate(at(0.0), ["receptacle"])
+
+    finder.sightings = (replace(seen("plate", 0.3, 0.1), confidence=0.55),)
+    assert localizer.locate(at(1.0), ["receptacle"]) == {}
+    finder.sightings = (replace(seen("plate", 0.3, 0.1), confidence=0.9),)
+    assert localizer.locate(at(2.0), ["receptacle"])["receptacle"].position[0] == 0.3
+
+
+def test_what_came_along_with_the_hand_is_followed_past_its_twin() -> None:
+    held, twin = seen("red cube", 0.0, -0.1), seen("red cube", 0.0, 0.1)
+    finder = Listed(held, twin)
+    localizer = RoleLocalizer(finder, parse_instruction("put the left red cube on the plate"))
+    localizer.locate(at(0.0, hand=(0.0, -0.1, 0.05)), ["object"])
+
+    # It passes over its twin's place and has pushed the twin away.
+    finder.sightings = (seen("red cube", 0.0, 0.09), seen("red cube", 0.0, 0.15))
+    found = localizer.locate(at(1.0, hand=(0.0, 0.09, 0.05)), ["object"])["object"]
+    assert found.position[1] == 0.09

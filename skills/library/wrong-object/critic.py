@@ -6,7 +6,7 @@ REFRACTORY_S = 2.0
 
 
 def check(w, p):
-    if minimum(w.object_confidence, 1.0) < p.sure or maximum(w.object_age, 1.0) > p.fresh:
+    if minimum(w.object_confidence, 1.0) < p.sure or now(w.object_age) > p.fresh:
         return ok()
     if minimum(w.object_offset, p.settle) < p.far or not held(w.policy_drives > 0.5, p.settle):
         return ok()
@@ -15,7 +15,9 @@ def check(w, p):
             return ok()
     if now(w.holding) > 0.5:
         # Far from the object when the hand closed and ever since: what it holds is something else.
+        # A command that flips while something is held closes no open hand.
         closing = (w.closed_for > 0.0) and (w.closed_for < 0.2) and (w.object_offset > p.far)
+        closing = closing and (w.gripper_opening > p.wide)
         if since((w.closed_for > 0.0) and (w.object_offset > p.far), closing):
             return recover("the hand has taken something else than the object")
         return ok()
