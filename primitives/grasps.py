@@ -77,8 +77,8 @@ _TILTED = 0.012
 """A rim that is seen so far below the top of its thing is that of a tilted one, metres."""
 _HAND_SEEN = 0.15
 """Within this distance of its grip site, a hand may be seen instead of the ground, metres."""
-_LIMB = 0.15
-"""The arm, elbow included, lies within this distance of its line from shoulder to wrist, metres."""
+_LIMB = 0.12
+"""The arm lies within this distance of the lines between its joints, metres."""
 _TURN_COST = 0.1
 """Per radian: the unit of cost, about a centimetre of blocked room."""
 _BLOCKED_COST = 10.0
@@ -350,14 +350,16 @@ class Surroundings:
 
 
 def _of_the_limb(x: Array, y: Array, seen: Array, reach: Reach) -> npt.NDArray[np.bool_]:
-    """Return which cells show the arm: near its line from shoulder to wrist, and as high."""
-    along = reach.wrist - reach.shoulder
-    length = max(float(along[:2] @ along[:2]), 1e-9)
-    dx, dy = x - reach.shoulder[0], y - reach.shoulder[1]
-    share = np.clip((dx * along[0] + dy * along[1]) / length, 0.0, 1.0)  # (NX, NY)
-    beside = np.hypot(dx - share * along[0], dy - share * along[1])
-    line = reach.shoulder[2] + share * along[2]
-    return np.asarray((beside < _LIMB) & (seen > line - _LIMB))
+    """Return which cells show the arm: near a line from joint to joint, and as high."""
+    result = np.zeros(seen.shape, dtype=bool)
+    for start, end in ((reach.shoulder, reach.elbow), (reach.elbow, reach.wrist)):
+        along = end - start
+        dx, dy = x - start[0], y - start[1]
+        length = max(float(along[:2] @ along[:2]), 1e-9)
+        share = np.clip((dx * along[0] + dy * along[1]) / length, 0.0, 1.0)  # (NX, NY)
+        beside = np.hypot(dx - share * along[0], dy - share * along[1])
+        result |= (beside < _LIMB) & (seen > start[2] + share * along[2] - _LIMB)
+    return result
 
 
 def _around(grasp: Grasp, along: Array, across: Collection[float] | Array) -> Array:

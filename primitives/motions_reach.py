@@ -40,6 +40,8 @@ class Reach:
     """Centre about which the upper arm swings. Shape (3,)."""
     wrist: Array
     """Centre of the wrist. Shape (3,)."""
+    elbow: Array
+    """Centre of the elbow. Shape (3,)."""
     longest: float
     """Distance between both that shall not be exceeded."""
     comfortable: float
@@ -79,22 +81,22 @@ def panda_reach(state: ArmState) -> Reach:
             f"a Panda has {len(_PANDA)} joints and this arm reports {len(state.joint_pos)}; "
             "give the robot the hand geometry of its own arm (zetta.primitives.grasps)"
         )
-    shoulder, wrist, site = _panda_points(state.joint_pos.tolist())
+    *joints, site = _panda_points(state.joint_pos.tolist())
     # The points are in the hand's frame at the site; the measured pose puts them into the world.
     turn = matrix_of(state.ee_quat)
     to_world = turn @ site[:3, :3].T
-    place = [state.ee_pos + to_world @ (point - site[:3, 3]) for point in (shoulder, wrist)]
-    return Reach(place[0], place[1], 0.70, 0.69, 0.088, _SITE)
+    shoulder, elbow, wrist = (state.ee_pos + to_world @ (j - site[:3, 3]) for j in joints)
+    return Reach(shoulder, wrist, elbow, 0.70, 0.69, 0.088, _SITE)
 
 
-def _panda_points(joints: list[float]) -> tuple[Array, Array, Array]:
-    """Return shoulder (3,), wrist (3,) and grip site (4, 4) in the frame of the base."""
+def _panda_points(joints: list[float]) -> tuple[Array, Array, Array, Array]:
+    """Return shoulder, elbow and wrist (3,) and grip site (4, 4) in the frame of the base."""
     pose, frames = np.eye(4), []
     for (a, alpha, d), angle in zip(_PANDA, joints, strict=True):
         pose = pose @ _link(a, alpha, d, angle)
         frames.append(pose)
     site = pose @ _link(0.0, 0.0, _SITE, _HAND_TURN)
-    return frames[1][:3, 3], frames[5][:3, 3], site
+    return frames[1][:3, 3], frames[3][:3, 3], frames[5][:3, 3], site
 
 
 def _link(a: float, alpha: float, d: float, angle: float) -> Array:

@@ -28,6 +28,8 @@ _LIKELY = 0.75
 """Share of the surest one's confidence that the anchor of a relation must have."""
 _CARRIED = 0.04
 """What is this near, metres, to where the hand would have carried the thing is the thing."""
+_AROUND = (0.0025, 0.074)
+"""Openings of a hand that may hold something, metres: above `GripperLimits.empty`, and not quite open."""
 _IN_HAND = 0.03
 """Metres by which a thing at the hand must fit better than one at the old place."""
 
@@ -253,15 +255,24 @@ def _same(
     """Return the candidate that is the tracked thing, or None where it is hidden."""
     # With the thing itself hidden, what stands where a twin stood is the twin.
     own = [s for s in candidates if not _among(s, track.twins, _TWIN_SPOT)]
-    if not _among(track.sighting, own, _TWIN_SPOT):
-        # It has left its place, so what has come along with the hand is it, wherever it passes.
-        carried = [s for s in candidates if _from_the_hand(s, track, observation) < _CARRIED]
+    stayed = [s for s in own if _among(s, [track.sighting], _TWIN_SPOT)]
+    carried = [s for s in candidates if _from_the_hand(s, track, observation) < _CARRIED]
+    if track.offset is not None and _gripped(observation):
+        # What comes along with the hand is it, whatever it passes; a twin may be pushed meanwhile.
+        own = carried or stayed
+    elif not stayed:
         own = carried or own
     nearest = min(own, key=lambda s: _strangeness(s, track, observation), default=None)
     if nearest is None or nearest.confidence >= _SURE_AFAR:
         return nearest
     # A faint likeness elsewhere is no sighting of what is hidden.
     return nearest if _strangeness(nearest, track, observation) < _AFAR else None
+
+
+def _gripped(observation: Observation) -> bool:
+    """Return whether the fingers of a hand may be around something."""
+    low, high = _AROUND
+    return any(low < arm.gripper_opening < high for arm in observation.proprio.arms)
 
 
 def _from_the_hand(sighting: Sighting, track: _Track, observation: Observation) -> float:

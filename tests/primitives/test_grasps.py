@@ -149,7 +149,7 @@ def test_what_is_too_wide_each_way_and_narrow_one_way_is_told_apart() -> None:
 def test_the_rim_that_the_arm_reaches_is_preferred() -> None:
     bowl = thing(0.0, 0.0, (0.2, 0.2, 0.05))
     shoulder = np.array([0.0, -0.60, TABLE + 0.3])
-    reach = Reach(shoulder, shoulder + 0.5, 0.68, 0.5, 0.0, 0.2)
+    reach = Reach(shoulder, shoulder + 0.5, shoulder, 0.68, 0.5, 0.0, 0.2)
 
     assert reach.beyond(np.array([0.0, 0.1, TABLE])) > reach.beyond(np.array([0.0, -0.1, TABLE]))
     assert best(bowl).side == 1
@@ -200,3 +200,17 @@ def test_fingers_closed_on_a_grasp_enclose_the_thing(hand: object) -> None:
             assert grasp.width <= 0.071
             assert abs(offset @ travel_of(grasp.yaw)) < 1e-9, "centred between the fingers"
             assert -math.pi / 2 <= half_turn(grasp.yaw) <= math.pi / 2
+
+
+def test_the_arm_over_its_own_way_is_no_obstacle() -> None:
+    box = thing(0.35, 0.0)
+    heights = np.zeros((80, 80))
+    heights[20:40, 38:42] = 0.5  # the forearm, seen from above
+    heights[60, 40] = 0.3
+    grid = HeightGrid(np.array([-0.4, -0.4]), 0.01, heights, 0.0)
+    shoulder, elbow, wrist = np.array([[-0.4, 0.0, 0.3], [-0.2, 0.0, 0.5], [0.0, 0.0, 0.45]])
+    reach = Reach(shoulder, wrist, elbow, 0.68, 0.5, 0.0, 0.2)
+    start, end = np.array([-0.15, 0.0, 0.1]), np.array([0.3, 0.0, 0.1])
+
+    assert Surroundings(grid, box).corridor(start, end, 0.02) == 0.5
+    assert Surroundings(grid, box, reach=reach).corridor(start, end, 0.02) == 0.3

@@ -2,7 +2,7 @@
 
 
 def precondition(w, p):
-    return now(w.object_confidence) >= p.sure and now(w.object_to_receptacle) > p.away
+    return now(w.object_confidence) >= p.sure and now(w.object_to_receptacle) > p.beside
 
 
 def recover(robot, w, p):

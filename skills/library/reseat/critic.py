@@ -27,6 +27,6 @@ def check(w, p):
         return recover("the hand stays over the receptacle and does not let go")
     if not held(w.holding > 0.5, p.patience):
         return ok()
-    if now(w.receptacle_offset) > p.far and delta(w.receptacle_offset, p.patience) > 0.0 - p.nearing:
+    if now(w.receptacle_offset) > p.over and delta(w.receptacle_offset, p.patience) > 0.0 - p.nearing:
         return recover("the hand carries without coming nearer to the receptacle")
     return ok()
