@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 
@@ -32,9 +33,12 @@ from zetta.primitives.motions_carrying import (
     set_down,
     take,
 )
-from zetta.primitives.motions_frames import UP, downward, turned
-from zetta.runtime.core import ActionSpec, Array, Estimate, Motion, Outcome
+from zetta.primitives.motions_frames import UP, downward, matrix_of, turned
+from zetta.runtime.core import ActionSpec, ArmState, Array, Estimate, Motion, Outcome
 from zetta.runtime.errors import ConfigError, suggest
+
+LastSeen: TypeAlias = tuple[Estimate, ArmState]
+"""Where a thing was, and the arm when it was seen there."""
 
 _REGRIPPED = 0.006
 """Fingers that have moved by more than this, metres, hold something otherwise than before."""
@@ -64,7 +68,7 @@ class Robot:
         hand: HandGeometry = PANDA,
         placement: Placement = "on",
         before: Robot | None = None,
-        last_seen: Callable[[str], Estimate | None] = lambda role: None,
+        last_seen: Callable[[str], LastSeen | None] = lambda role: None,
     ) -> None:
         """Bind to an arm.
 
@@ -76,7 +80,8 @@ class Robot:
             placement: whether the instruction puts things on or into the receptacle.
             before: the robot of the last recovery in this episode; how the thing in its hand lay
                 is still true if the fingers are as far apart as they were.
-            last_seen: the last estimate of a role, for the size of what the hand now hides.
+            last_seen: the last estimate of a role and the arm at that moment, for the size of what
+                the hand now hides, and for how it lay in the hand.
 
         Raises:
             SpecMismatch: there is no such arm, or its actions are no poses in the world frame.
@@ -301,9 +306,16 @@ class Robot:
 
     def _guessed_load(self) -> Load:
         """Return how a thing of known size lies in the hand if it was taken as usual."""
-        arm, thing = self._arm, self._last_seen("object")
-        if thing is None or float(thing.extent[:2].min()) > arm.hand.widest:
-            return Load(np.array([0.0, 0.0, -0.01]), np.full(3, 0.05), arm.rotation)
+        arm, seen = self._arm, self._last_seen("object")
+        if seen is None:
+            return _some_load(arm.rotation)
+        thing, then = seen
+        in_hand = thing.position - then.ee_pos
+        as_then = abs(arm.opening - then.gripper_opening) < _REGRIPPED
+        if as_then and float(np.linalg.norm(in_hand)) < _IN_HAND:
+            return Load(in_hand, thing.extent, matrix_of(then.ee_quat))
+        if float(thing.extent[:2].min()) > arm.hand.widest:
+            return _some_load(arm.rotation)
         below = float(thing.extent[2]) / 2.0 - min(SIDE_DEPTH, float(thing.extent[2]) / 2.0)
         return Load(np.array([0.0, 0.0, -below]), thing.extent, arm.rotation)
 
@@ -330,6 +342,11 @@ class Robot:
             missing = role if thing is None else "receptacle"
             return Outcome(False, f"the {missing} was not found")
         return (yield from parts.push(arm, thing, place))
+
+
+def _some_load(rotation: Array) -> Load:
+    """Return what is assumed of a thing of which nothing is known."""
+    return Load(np.array([0.0, 0.0, -0.01]), np.full(3, 0.05), rotation)
 
 
 def _horizontal(vector: Array) -> float:

@@ -44,6 +44,7 @@ OPTIONS: Final[Mapping[str, str]] = {
     "recovery_share": "share of the step budget that skills may use",
     "shadow": "'yes' records what critics would do and lets the policy be",
     "localizer": "what finds things in pictures: tiny, geometry, openvocab:FOLDER",
+    "depth_noise": "'yes' gives depth the noise and the holes of a real camera",
     "calibration": "file of `zetta critics calibrate`",
     "signals": "'yes' computes every signal, whatever critics read",
 }

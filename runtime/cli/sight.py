@@ -10,8 +10,9 @@ from typing import Final, Protocol, runtime_checkable
 from zetta.primitives.grasps import HANDS, PANDA
 from zetta.primitives.localize.oracle import OracleFinder
 from zetta.primitives.localize.role_localizer import RoleLocalizer
+from zetta.primitives.localize.sensor_noise import as_sensed
 from zetta.primitives.localize.sightings import Finder
-from zetta.primitives.robot import Robot
+from zetta.primitives.robot import LastSeen, Robot
 from zetta.primitives.roles import Errand, Roles
 from zetta.primitives.takeover import takeover
 from zetta.runtime.arbiter import MotionOnly
@@ -61,7 +62,8 @@ class Sight:
         self._current = self._localizer(roles)
         self._surveyor: RoleLocalizer | None = None
         self._last_robot: Robot | None = None
-        self._last_seen: dict[str, Estimate] = {}
+        self._last_seen: dict[str, LastSeen] = {}
+        self._as_sensed = spec.options.get("depth_noise") == "yes"
         self.level: Sensing = self._finder.level
         self.cameras = tuple(c.name for c in env.spec.cameras if c.mount == "world")
         self.bound: tuple[str, ...] = tuple(roles.phrases) if roles is not None else ()
@@ -70,13 +72,17 @@ class Sight:
     def locate(self, observation: Observation, roles: Sequence[str]) -> Mapping[str, Estimate]:
         """Return an estimate for each role that the instruction names and that is seen."""
         known = [role for role in roles if role in self.bound]
-        found = self._current.locate(observation, known) if known else {}
-        self._last_seen.update(found)
+        found = self._current.locate(self._sensed(observation), known) if known else {}
+        arm = observation.proprio.arms[0]
+        self._last_seen.update({role: (estimate, arm) for role, estimate in found.items()})
         return found
 
     def heights(self, observation: Observation) -> HeightGrid | None:
         """Return what stands where."""
-        return self._current.heights(observation)
+        return self._current.heights(self._sensed(observation))
+
+    def _sensed(self, observation: Observation) -> Observation:
+        return as_sensed(observation) if self._as_sensed else observation
 
     def look(self) -> Mapping[str, Estimate]:
         """Look through the cameras now."""
