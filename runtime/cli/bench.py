@@ -17,8 +17,10 @@ from zetta.runtime.benchmarks import Figure, compare
 from zetta.runtime.cli import output
 from zetta.runtime.cli.assemble import EXPERT, Assembler, find_simulator
 from zetta.runtime.cli.bench_process import ArmPlace, ArmProcess, PictureArm, ReplayArm
+from zetta.runtime.cli.bench_sight import sight_figures
 from zetta.runtime.cli.bench_tick import tick_figures
 from zetta.runtime.cli.graphics import choose_graphics
+from zetta.runtime.cli.number_lists import parse_numbers
 from zetta.runtime.cli.run_plan import DEFAULTS
 from zetta.runtime.core import Init, RunSpec
 from zetta.runtime.errors import ConfigError, suggest
@@ -44,10 +46,14 @@ class Bench:
     blocks: int
     ticks: int
     pictures: int
+    tasks: str = ""
+    scenes: int = 5
+    localizer: str = ""
+    depth_noise: bool = False
 
 
 def command(
-    names: Annotated[list[str], typer.Argument(help="sim, policy, loop, tick, critics.")],
+    names: Annotated[list[str], typer.Argument(help="sim, policy, loop, tick, critics, sight.")],
     sim: Annotated[str, typer.Option(help="Simulator.")] = "libero",
     suite: Annotated[str, typer.Option(help="Suite; the first of the simulator.")] = "",
     task: Annotated[int, typer.Option(help="Task.")] = 0,
@@ -55,14 +61,20 @@ def command(
     blocks: Annotated[int, typer.Option(help="Blocks of each arm.")] = 3,
     ticks: Annotated[int, typer.Option(help="Ticks of a replay.")] = 48,
     pictures: Annotated[int, typer.Option(help="Pictures of a block.")] = 16,
+    tasks: Annotated[str, typer.Option(help="Tasks of `sight`, such as 0-4; all.")] = "",
+    scenes: Annotated[int, typer.Option(help="Layouts of a task for `sight`.")] = 5,
+    localizer: Annotated[str, typer.Option(help="What `sight` measures; the simulator's.")] = "",
+    depth_noise: Annotated[
+        bool, typer.Option(help="Give `sight` the depth of a real camera.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Measure speed: the arms of a comparison take turns, each in a process of its own."""
     for name in names:
         if name not in BENCHMARKS:
             raise ConfigError(f"unknown benchmark {name!r}; {suggest(name, BENCHMARKS)}")
-    if min(blocks, ticks, pictures) < 1:
-        raise ConfigError("--blocks, --ticks and --pictures must be at least 1")
+    if min(blocks, ticks, pictures, scenes) < 1:
+        raise ConfigError("--blocks, --ticks, --pictures and --scenes must be at least 1")
     find_simulator(sim)
     known = DEFAULTS.get(sim)
     if known is None and not suite:
@@ -76,6 +88,10 @@ def command(
         blocks=blocks,
         ticks=ticks,
         pictures=pictures,
+        tasks=tasks,
+        scenes=scenes,
+        localizer=localizer,
+        depth_noise=depth_noise,
     )
     figures = [figure for name in dict.fromkeys(names) for figure in BENCHMARKS[name](wanted)]
     if as_json:
@@ -174,12 +190,26 @@ def bench_critics(wanted: Bench) -> list[Figure]:
     return critic_figures()
 
 
+def bench_sight(wanted: Bench) -> list[Figure]:
+    """Compare what a localiser finds with simulator truth."""
+    suites = find_simulator(wanted.sim).suites()
+    if wanted.suite not in suites:
+        raise ConfigError(f"unknown suite {wanted.suite!r}; {suggest(wanted.suite, suites)}")
+    everything = tuple(range(suites[wanted.suite]))
+    chosen = parse_numbers(wanted.tasks, "--tasks") if wanted.tasks else everything
+    output.note(f"looking at {len(chosen)} tasks of {wanted.suite}, {wanted.scenes} layouts each")
+    return sight_figures(
+        wanted.sim, wanted.suite, chosen, wanted.scenes, wanted.localizer, wanted.depth_noise
+    )
+
+
 BENCHMARKS: Final[Mapping[str, Callable[[Bench], list[Figure]]]] = {
     "sim": bench_sim,
     "policy": bench_policy,
     "loop": bench_loop,
     "tick": bench_tick,
     "critics": bench_critics,
+    "sight": bench_sight,
 }
 
 

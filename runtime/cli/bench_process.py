@@ -156,6 +156,10 @@ class _Arm:
             case "policy":
                 policy = registry.policy(request["policy"])
                 return asdict(policy_latency(policy, env, scene, request["calls"]))
+            case "sight":
+                from zetta.runtime.cli.bench_sight import look_at
+
+                return look_at(simulator, env, self._place, request)
             case other:
                 raise InfraError(f"a benchmark process was asked for {other!r}")
 

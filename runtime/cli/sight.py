@@ -134,9 +134,20 @@ class Sight:
 def _finder(spec: RunSpec, env: Env) -> Finder:
     if spec.sensing == "oracle" and "localizer" not in spec.options:
         return OracleFinder(_surveyed(env).landmarks)
-    wanted = spec.options.get("localizer", DEFAULT_FINDER.get(spec.sim, "geometry"))
     any_profile = spec.options.get("any_profile") == "yes"
-    return _load_finder(wanted, "" if any_profile else env.spec.render_profile)
+    profile = "" if any_profile else env.spec.render_profile
+    return finder_named(spec.options.get("localizer", ""), spec.sim, profile)
+
+
+def finder_named(wanted: str, sim: str, profile: str) -> Finder:
+    """Return a localiser's finder; the simulator's own where `wanted` is empty.
+
+    Args:
+        wanted: a name of `FINDERS`, or `NAME:FOLDER`.
+        sim: the simulator.
+        profile: the render profile that it must be made for; empty for any.
+    """
+    return _load_finder(wanted or DEFAULT_FINDER.get(sim, "geometry"), profile)
 
 
 def _tiny(folder: str, profile: str) -> Finder:

@@ -16,16 +16,17 @@ def check(w, p):
     if now(w.holding) > 0.5:
         # Far from the object when the hand closed and ever since: what it holds is something else.
         # A command that flips while something is held closes no open hand.
-        closing = (w.closed_for > 0.0) and (w.closed_for < 0.2) and (w.object_offset > p.far)
+        closing = (w.closed_for < 0.2) and (w.object_offset > p.far)
         closing = closing and (w.gripper_opening > p.wide)
         if since((w.closed_for > 0.0) and (w.object_offset > p.far), closing):
             return recover("the hand has taken something else than the object")
         return ok()
+    if held((w.policy_drives > 0.5) and (w.holding < 0.5), 1.0):
+        aside = max(spread(w.ee_x, 1.0), spread(w.ee_y, 1.0))
+        if aside > p.way and delta(w.object_offset, 1.0) > 0.0 - p.nearer:
+            return recover("the hand makes way and comes no nearer to the object")
     if once(w.holding > 0.5):
         return ok()
-    if held(w.policy_drives > 0.5, 1.0) and delta(w.object_offset, 1.0) > 0.0 - p.nearer:
-        if max(spread(w.ee_x, 1.0), spread(w.ee_y, 1.0)) > p.way:
-            return recover("the hand makes way and comes no nearer to the object")
     # The policy has chosen to close here; nobody closes on the way.
     if held(w.command_gripper > 0.5, p.closing) and now(w.closed_for) < 1.0:
         return recover("the hand closes where the object is not")
