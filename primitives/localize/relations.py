@@ -73,16 +73,17 @@ def choose(
     """
     if not candidates:
         return None
+    if relation is None:
+        return Choice(candidates[0], math.inf) if len(candidates) == 1 else _guess(candidates)
+    cost = costs(candidates, relation, anchors or {}, view or View())
+    if cost is None and relation.kind == "on" and not relation.negated and ground < math.inf:
+        raised = [c for c in candidates if _hides_what_carries_it(c, ground)]
+        if len(raised) == 1:
+            return Choice(raised[0], raised[0].bottom - ground)
+        return Choice(_guess(candidates).best, 0.0)
     if len(candidates) == 1:
         return Choice(candidates[0], math.inf)
-    if relation is None:
-        return _guess(candidates)
-    cost = costs(candidates, relation, anchors or {}, view or View())
     if cost is None:
-        if relation.kind == "on" and not relation.negated:
-            raised = [c for c in candidates if _hides_what_carries_it(c, ground)]
-            if len(raised) == 1:
-                return Choice(raised[0], raised[0].bottom - ground)
         return Choice(_guess(candidates).best, 0.0)
     order = np.argsort(cost)
     return Choice(candidates[int(order[0])], float(cost[order[1]] - cost[order[0]]))
