@@ -65,7 +65,6 @@ class Sight:
         self.level: Sensing = self._finder.level
         self.cameras = tuple(c.name for c in env.spec.cameras if c.mount == "world")
         self.bound: tuple[str, ...] = tuple(roles.phrases) if roles is not None else ()
-        self.errands = len(roles.steps) if roles is not None else 0
 
     def locate(self, observation: Observation, roles: Sequence[str]) -> Mapping[str, Estimate]:
         """Return an estimate for each role that the instruction names and that is seen."""
