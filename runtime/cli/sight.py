@@ -88,14 +88,16 @@ class Sight:
             self._surveyor = RoleLocalizer(finder, self._roles)
         return self._surveyor.locate(self._env.observe(), self.bound) if self.bound else {}
 
-    def robot(self, placement: str | None = None) -> Robot:
-        """Make the robot of one recovery."""
-        wanted = placement or (self._roles.placement if self._roles is not None else None)
+    def robot(self, errand: Errand | None = None) -> Robot:
+        """Make the robot of one recovery, for one errand or for the whole instruction."""
+        roles = Roles("", (errand,)) if errand is not None else self._roles
+        wanted = roles.placement if roles is not None else None
         self._last_robot = Robot(
             self._env.spec.action,
             control_hz=self._env.spec.control_hz,
             hand=HANDS.get(self._env.spec.name, PANDA),
             placement="in" if wanted == "in" else "on",
+            clockwise=roles is not None and "turn_off" in roles.verbs_about(["part"]),
             before=self._last_robot,
             last_seen=self._last_seen.get,
         )
@@ -116,7 +118,7 @@ class Sight:
             self.bound = tuple(errand.phrases)
 
         def motion() -> Motion:
-            return takeover(roles.steps, lambda errand: self.robot(errand.placement), begin)
+            return takeover(roles.steps, self.robot, begin)
 
         return MotionOnly(motion, SKILL_PREFIX + "takeover")
 
