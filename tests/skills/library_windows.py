@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import part_windows
+
 from zetta.skills.package import load_skill
 from zetta.skills.package_files import REPLAY
 from zetta.skills.rehearsals import TABLE_Z, Rehearsal, Thing

@@ -8,12 +8,10 @@ def precondition(w, p):
 def recover(robot, w, p):
     if now(w.holding) > 0.5:
         yield from robot.open()
-    for _ in range(2):
-        yield from robot.press("part")
-        yield from robot.look("part")
+    shut = yield from robot.press("part")
+    if not shut:
         yield from robot.retreat(p.rise)
-        if now(w.part_moved) > p.closed:
-            return
+        yield from robot.press("part")
 
 
 def reentry(w, p):

@@ -8,11 +8,10 @@ def precondition(w, p):
 def recover(robot, w, p):
     if now(w.closed_for) > 0.0:
         yield from robot.open()
-    for _ in range(2):
-        opened = yield from robot.pull("part")
-        if opened:
-            return
+    opened = yield from robot.pull("part")
+    if not opened:
         yield from robot.retreat(p.rise)
+        yield from robot.pull("part")
 
 
 def reentry(w, p):

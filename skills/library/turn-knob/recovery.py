@@ -8,11 +8,10 @@ def precondition(w, p):
 def recover(robot, w, p):
     if now(w.closed_for) > 0.0:
         yield from robot.open()
-    for _ in range(2):
-        turned = yield from robot.turn("part")
-        if turned:
-            return
+    turned = yield from robot.turn("part")
+    if not turned:
         yield from robot.retreat(p.rise)
+        yield from robot.turn("part")
 
 
 def reentry(w, p):
