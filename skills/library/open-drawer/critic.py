@@ -18,7 +18,6 @@ def check(w, p):
                 return recover("the hand goes away from the handle")
         if held((w.policy_drives > 0.5) and (w.ee_speed < p.still), p.rest):
             return recover("the hand rests away from the handle")
-        return ok()
     # Closing begins with a tick in which it has lasted for less than two.
     begun = (w.closed_for > 0.0) and (w.closed_for < 0.08) and (w.part_offset < p.far)
     slipped = now(w.closed_for) > 0.3 and now(w.gripper_opening) < p.empty

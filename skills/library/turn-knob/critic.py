@@ -18,7 +18,6 @@ def check(w, p):
                 return recover("the hand goes away from the knob")
         if held((w.policy_drives > 0.5) and (w.ee_speed < p.still), p.rest):
             return recover("the hand rests away from the knob")
-        return ok()
     if held((w.policy_drives > 0.5) and (w.ee_speed < p.still), p.idle) and now(w.holding) < 0.5:
         return recover("the hand rests at the knob")
     if now(w.budget_used) > p.patience and now(w.holding) < 0.5:
