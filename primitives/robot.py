@@ -94,6 +94,11 @@ class Robot:
         """What the hand last descended to."""
 
     @property
+    def clockwise(self) -> bool:
+        """Whether it twists a knob clockwise, seen from above."""
+        return self._clockwise
+
+    @property
     def load(self) -> Load | None:
         """How the thing in the hand lies there; None while nobody knows."""
         return self._load
