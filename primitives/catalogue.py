@@ -134,7 +134,7 @@ _ALL = (
     PrimitiveSpec(
         "press", (_role("part"),), "vision", "Push a drawer or a door shut until it stops."
     ),
-    PrimitiveSpec("turn", (_role("part"),), "vision", "Pinch a knob and twist it on."),
+    PrimitiveSpec("turn", (_role("part"),), "vision", "Pinch a knob and twist it on, or off."),
     PrimitiveSpec(
         "push",
         (_role("object"),),

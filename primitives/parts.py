@@ -144,8 +144,8 @@ def press(arm: Arm, part: Estimate) -> Steps[Outcome]:
     return Outcome(True, f"pushed {cm(moved)} until it stopped")
 
 
-def turn(arm: Arm, part: Estimate) -> Steps[Outcome]:
-    """Pinch the ridge of a knob and twist it, counter-clockwise seen from above."""
+def turn(arm: Arm, part: Estimate, clockwise: bool = False) -> Steps[Outcome]:
+    """Pinch the ridge of a knob and twist it, which way as seen from above."""
     rotation = facing(nearer_sign(outward(part), arm.rotation), DOWN)
     point = np.array([*part.position[:2], top_of(part) - 0.008])
     arm.closing = False
@@ -156,7 +156,7 @@ def turn(arm: Arm, part: Estimate) -> Steps[Outcome]:
     grip = yield from squeeze(arm, spot, rotation)
     outcome = grip_outcome(grip)
     if grip.holding:
-        angle = yield from _twist(arm, spot, rotation)
+        angle = yield from _twist(arm, spot, rotation, -1.0 if clockwise else 1.0)
         said = f"twisted it by {math.degrees(angle):.0f} degrees"
         outcome = Outcome(angle > 0.5 * TWIST, said)
     yield from release(arm, wide=0.05)
@@ -165,16 +165,19 @@ def turn(arm: Arm, part: Estimate) -> Steps[Outcome]:
     return outcome
 
 
-def _twist(arm: Arm, spot: Array, rotation: Array) -> Steps[float]:
-    """Turn about the vertical until the angle is reached or the hand turns no further."""
+def _twist(arm: Arm, spot: Array, rotation: Array, sense: float) -> Steps[float]:
+    """Turn about the vertical until the angle is reached or the hand turns no further.
+
+    `sense` is 1 for counter-clockwise and -1 for clockwise; the angle counts that way.
+    """
     progress, start = arm.progress(), arm.rotation
     angle = 0.0
     for _ in range(arm.ticks(3.0)):
         if angle >= TWIST or progress.stalled(-angle):
             break
-        yield from arm.toward(spot, turned(rotation, UP, angle + _LEAD))
+        yield from arm.toward(spot, turned(rotation, UP, sense * (angle + _LEAD)))
         relative = arm.rotation @ start.T
-        angle = math.atan2(float(relative[1, 0]), float(relative[0, 0]))
+        angle = sense * math.atan2(float(relative[1, 0]), float(relative[0, 0]))
     return angle
 
 

@@ -67,6 +67,7 @@ class Robot:
         *,
         hand: HandGeometry = PANDA,
         placement: Placement = "on",
+        clockwise: bool = False,
         before: Robot | None = None,
         last_seen: Callable[[str], LastSeen | None] = lambda role: None,
     ) -> None:
@@ -78,6 +79,7 @@ class Robot:
             control_hz: ticks per second.
             hand: geometry of the gripper.
             placement: whether the instruction puts things on or into the receptacle.
+            clockwise: how the instruction wants a knob turned, seen from above.
             before: the robot of the last recovery in this episode; how the thing in its hand lay
                 is still true if the fingers are as far apart as they were.
             last_seen: the last estimate of a role and the arm at that moment, for the size of what
@@ -88,12 +90,18 @@ class Robot:
         """
         self._arm = Arm(action, arm, control_hz, hand)
         self._placement: Placement = placement
+        self._clockwise = clockwise
         self._load: Load | None = None if before is None else before._load
         self._gripped: float = math.nan if before is None else before._gripped
         """Opening when the load was taken, metres; NaN when nobody knows."""
         self._last_seen = last_seen
         self._aimed: tuple[Estimate, Grasp] | None = None
         """What the hand last descended to."""
+
+    @property
+    def clockwise(self) -> bool:
+        """Whether it twists a knob clockwise, seen from above."""
+        return self._clockwise
 
     @property
     def load(self) -> Load | None:
@@ -184,9 +192,10 @@ class Robot:
         return self._run(lambda arm: self._with(role, lambda part: parts.press(arm, part)))
 
     def turn(self, role: str) -> Motion:
-        """Pinch a knob and twist it on."""
+        """Pinch a knob and twist it the way that the instruction wants."""
         _check("turn", role)
-        return self._run(lambda arm: self._with(role, lambda part: parts.turn(arm, part)))
+        way = self._clockwise
+        return self._run(lambda arm: self._with(role, lambda part: parts.turn(arm, part, way)))
 
     def push(self, role: str) -> Motion:
         """Push the object along the ground towards the receptacle."""

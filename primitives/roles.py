@@ -9,6 +9,7 @@ from __future__ import annotations
 from zetta.primitives.roles_grammar import errands
 from zetta.primitives.roles_records import (
     ROLES,
+    VERBS,
     Errand,
     Phrase,
     Placement,
@@ -22,6 +23,7 @@ from zetta.runtime.errors import ConfigError
 
 __all__ = [
     "ROLES",
+    "VERBS",
     "Errand",
     "Phrase",
     "Placement",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 Verb: TypeAlias = Literal[
     "pick", "place", "push", "open", "close", "turn_on", "turn_off", "press", "pull"
 ]
+VERBS: tuple[Verb, ...] = get_args(Verb)
 Placement: TypeAlias = Literal["on", "in", "beside", "under", "at"]
 RelationKind: TypeAlias = Literal[
     "next to", "between", "on", "in", "under", "left of", "right of", "front of", "behind",
@@ -104,6 +105,21 @@ class Roles:
     def phrases(self) -> Mapping[Role, Phrase]:
         """Return the phrase of every role that is named."""
         return _named(self.object, self.receptacle, self.part)
+
+    def verbs_about(self, roles: Collection[str]) -> frozenset[Verb]:
+        """Return what the errands do from which roles come: the first that names each of them.
+
+        Args:
+            roles: that matter; without any, every errand counts.
+
+        >>> close, open_ = Errand("close", part=Phrase("box")), Errand("open", part=Phrase("door"))
+        >>> sorted(Roles("", (close, open_)).verbs_about(["part"]))
+        ['close']
+        """
+        if not roles:
+            return frozenset(step.verb for step in self.steps)
+        named = ((step for step in self.steps if role in step.phrases) for role in roles)
+        return frozenset(step.verb for steps in named for step in tuple(steps)[:1])
 
     @property
     def _carrying(self) -> Errand:

@@ -120,8 +120,7 @@ class Ladder:
         package = self._fits.get(name)
         if package is None:
             return True
-        roles = roles_or_none(instruction)
-        return package.fits(roles.phrases, len(roles.steps)) if roles else package.fits((), 0)
+        return package.fits(roles_or_none(instruction))
 
 
 def scores_of(ladder: Ladder, episodes: Iterable[Replayed]) -> Scores:

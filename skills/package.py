@@ -17,13 +17,14 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from zetta.critics.language import CheckedCritic, analyse_critic
 from zetta.critics.parameters import Parameter, parse_parameters
+from zetta.primitives.roles import Roles
 from zetta.runtime.core import SENSING_LEVELS, Sensing
 from zetta.runtime.errors import ScreenError
 from zetta.runtime.signals import ROLES, SIGNALS, SignalSpec
@@ -72,15 +73,19 @@ class SkillPackage:
         """Name of the skill."""
         return self.page.name
 
-    def fits(self, roles: Collection[str], errands: int = 1) -> bool:
+    def fits(self, roles: Roles | None) -> bool:
         """Say whether the skill belongs into an episode.
 
         Args:
-            roles: what the instruction binds.
-            errands: how many errands the instruction holds.
+            roles: what the instruction says; None where it is not understood.
         """
-        bound = {*roles, *(["steps"] if errands > 1 else [])}
-        return bound.issuperset(self.page.roles) and bound.isdisjoint(self.page.excludes)
+        page = self.page
+        if roles is None:
+            return not page.roles and not page.verbs
+        bound = {*roles.phrases, *(["steps"] if len(roles.steps) > 1 else [])}
+        if not bound.issuperset(page.roles) or not bound.isdisjoint(page.excludes):
+            return False
+        return not page.verbs or not roles.verbs_about(page.roles).isdisjoint(page.verbs)
 
     def evidence_records(self) -> list[dict[str, Any]]:
         """Return what is known of its worth, as written by whoever measured it."""

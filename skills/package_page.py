@@ -11,6 +11,7 @@ from typing import Final, Literal, NoReturn, TypeAlias, cast, get_args
 
 import yaml
 
+from zetta.primitives.roles_records import VERBS
 from zetta.runtime.errors import ScreenError, suggest
 from zetta.runtime.signals import ROLES
 
@@ -19,7 +20,7 @@ MadeBy: TypeAlias = Literal["hand", "search", "llm"]
 NEEDED: Final = (
     "name", "version", "description", "applies", "roles", "max_ticks", "provenance",
 )  # fmt: skip
-OPTIONAL: Final = ("uses", "excludes", "license", "level")
+OPTIONAL: Final = ("uses", "excludes", "verbs", "license", "level")
 EXCLUDABLE: Final = (*ROLES, "steps")
 """What `excludes` may name: roles, and `steps` for instructions of several errands."""
 NAME: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
@@ -54,6 +55,9 @@ class SkillPage:
     excludes: tuple[str, ...]
     """The skill is left out where the instruction binds one of these roles; `steps` stands for an
     instruction of several errands."""
+    verbs: tuple[str, ...]
+    """What the instruction must ask to be done with what its roles name, one of these; any if
+    there are none."""
     max_ticks: int
     provenance: Provenance
     license: str
@@ -96,6 +100,7 @@ def read_page(text: str, path: Path) -> SkillPage:
         roles=page.choices("roles", ROLES),
         uses=page.choices("uses", ROLES) if "uses" in fields else (),
         excludes=page.choices("excludes", EXCLUDABLE) if "excludes" in fields else (),
+        verbs=page.choices("verbs", VERBS) if "verbs" in fields else (),
         max_ticks=page.ticks("max_ticks"),
         provenance=page.provenance("provenance"),
         license=page.text("license") if "license" in fields else "",

@@ -168,7 +168,7 @@ def deploy(spec: RunSpec, env: Env, scene: Scene, policy: PolicySpec | None) -> 
             signals=signals_with(_installed()),
         )
         for package in bundle.packages
-        if package.fits(sight.bound, sight.errands)
+        if package.fits(roles)
     ]
     arbiter = SkillArbiter(
         _monitor(control, spec, scene, bundle, skills, env),

@@ -110,13 +110,12 @@ def check_signals_logged(path: Path, episode: LoggedEpisode, bundle: LoadedBundl
 def monitor_of(bundle: LoadedBundle, instruction: str, control_hz: float) -> CriticMonitor:
     """Return the monitor that a run of `bundle` has for an instruction."""
     roles = roles_or_none(instruction)
-    bound, errands = (tuple(roles.phrases), len(roles.steps)) if roles else ((), 0)
     skills = [
         compile_skill(
             package, bundle.parameters.get(package.name), control_hz=control_hz, robot=_nobody
         )
         for package in bundle.packages
-        if package.fits(bound, errands)
+        if package.fits(roles)
     ]
     watchers = [watcher.compile(control_hz) for watcher in bundle.watchers]
     return CriticMonitor([*watchers, *(skill.critic for skill in skills)])

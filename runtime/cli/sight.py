@@ -67,7 +67,6 @@ class Sight:
         self.level: Sensing = self._finder.level
         self.cameras = tuple(c.name for c in env.spec.cameras if c.mount == "world")
         self.bound: tuple[str, ...] = tuple(roles.phrases) if roles is not None else ()
-        self.errands = len(roles.steps) if roles is not None else 0
 
     def locate(self, observation: Observation, roles: Sequence[str]) -> Mapping[str, Estimate]:
         """Return an estimate for each role that the instruction names and that is seen."""
@@ -95,14 +94,16 @@ class Sight:
             self._surveyor = RoleLocalizer(finder, self._roles)
         return self._surveyor.locate(self._env.observe(), self.bound) if self.bound else {}
 
-    def robot(self, placement: str | None = None) -> Robot:
-        """Make the robot of one recovery."""
-        wanted = placement or (self._roles.placement if self._roles is not None else None)
+    def robot(self, errand: Errand | None = None) -> Robot:
+        """Make the robot of one recovery, for one errand or for the whole instruction."""
+        roles = Roles("", (errand,)) if errand is not None else self._roles
+        wanted = roles.placement if roles is not None else None
         self._last_robot = Robot(
             self._env.spec.action,
             control_hz=self._env.spec.control_hz,
             hand=HANDS.get(self._env.spec.name, PANDA),
             placement="in" if wanted == "in" else "on",
+            clockwise=roles is not None and "turn_off" in roles.verbs_about(["part"]),
             before=self._last_robot,
             last_seen=self._last_seen.get,
         )
@@ -123,7 +124,7 @@ class Sight:
             self.bound = tuple(errand.phrases)
 
         def motion() -> Motion:
-            return takeover(roles.steps, lambda errand: self.robot(errand.placement), begin)
+            return takeover(roles.steps, self.robot, begin)
 
         return MotionOnly(motion, SKILL_PREFIX + "takeover")
 

@@ -209,6 +209,14 @@ def test_a_knob_is_pinched_across_its_ridge_and_twisted_counter_clockwise() -> N
     np.testing.assert_allclose(matrix_of(_quat(bench.rotation))[:, 2], DOWN, atol=0.05)
 
 
+def test_a_knob_is_twisted_clockwise_to_turn_something_off() -> None:
+    bench, turned_by = knob(3.0)
+    outcome = bench.run(Robot(action_spec(), hand=PIN_FINGERS, clockwise=True).turn("part"))
+
+    assert outcome.completed
+    assert turned_by() == pytest.approx(-TWIST, abs=0.35)
+
+
 def test_a_knob_that_sticks_is_no_success() -> None:
     bench, _ = knob(0.1)
     outcome = bench.run(robot().turn("part"))

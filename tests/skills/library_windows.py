@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import part_windows
+
 from zetta.skills.package import load_skill
 from zetta.skills.package_files import REPLAY
 from zetta.skills.rehearsals import TABLE_Z, Rehearsal, Thing
@@ -617,6 +619,82 @@ def fresh_sample() -> Iterator[Drawn]:
     yield from silent()
 
 
+# ------------------------------------------------------------------------- parts
+
+
+def open_drawer() -> Iterator[Drawn]:
+    """Yield the windows of `open-drawer`."""
+    yield Drawn("fires-old-place", "fires", "the hand goes where the cabinet used to be",
+                part_windows.goes_to_old_place(72))  # fmt: skip
+    yield Drawn("fires-brisk", "fires", "a fast hand goes where the cabinet used to be",
+                part_windows.goes_to_old_place(73, 0.6))  # fmt: skip
+    yield Drawn("fires-air", "fires", "the hand closes where no handle is",
+                part_windows.pulls_air())  # fmt: skip
+    yield Drawn("fires-resting", "fires", "the policy rests before it is at the handle",
+                part_windows.rests(part_windows.HANDLE, 75))  # fmt: skip
+    yield Drawn("fires-in-vain", "fires", "the fingers slip off again and again",
+                part_windows.in_vain())  # fmt: skip
+    yield Drawn("fires-too-long", "fires", "the hand sways at the handle",
+                part_windows.too_long(part_windows.HANDLE, 77))  # fmt: skip
+    yield Drawn("silent-ordinary", "silent", "the drawer is opened, and the hand rests at home",
+                part_windows.opens())  # fmt: skip
+    yield Drawn("silent-brisk", "silent", "a fast hand opens the drawer",
+                part_windows.opens(78, 0.5, 0.0))  # fmt: skip
+    yield Drawn("silent-late", "silent", "the hand waits at the handle, then opens",
+                part_windows.opens(79, 1.0, 1.2))  # fmt: skip
+    yield Drawn("silent-second-try", "silent", "the fingers slip off once",
+                part_windows.opens_second_try())  # fmt: skip
+    yield Drawn("silent-waits", "silent", "the hand waits at home before it comes",
+                part_windows.waits_first(part_windows.drawer(87)))  # fmt: skip
+    yield Drawn("disarmed-unseen", "disarmed", "the handle is never seen",
+                part_windows.unseen(part_windows.HANDLE))  # fmt: skip
+
+
+def close_drawer() -> Iterator[Drawn]:
+    """Yield the windows of `close-drawer`."""
+    yield Drawn("fires-old-place", "fires", "the hand goes where the cabinet used to be",
+                part_windows.goes_to_old_place(82))  # fmt: skip
+    yield Drawn("fires-resting", "fires", "the policy rests before it is at the handle",
+                part_windows.rests(part_windows.HANDLE, 83))  # fmt: skip
+    yield Drawn("fires-too-long", "fires", "the hand sways at the handle",
+                part_windows.too_long(part_windows.HANDLE, 84))  # fmt: skip
+    yield Drawn("silent-ordinary", "silent", "the drawer is shut, and the hand rests at home",
+                part_windows.shuts())  # fmt: skip
+    yield Drawn("silent-brisk", "silent", "a fast hand shuts the drawer",
+                part_windows.shuts(85, 0.5))  # fmt: skip
+    yield Drawn("silent-slowly", "silent", "a slow hand shuts the drawer",
+                part_windows.shuts(86, 1.4))  # fmt: skip
+    yield Drawn("silent-waits", "silent", "the hand waits at home before it comes",
+                part_windows.waits_first(part_windows.drawer(87)))  # fmt: skip
+    yield Drawn("disarmed-unseen", "disarmed", "the handle is never seen",
+                part_windows.unseen(part_windows.HANDLE))  # fmt: skip
+
+
+def turn_knob() -> Iterator[Drawn]:
+    """Yield the windows of `turn-knob`."""
+    yield Drawn("fires-old-place", "fires", "the hand goes where the stove used to be",
+                part_windows.from_knob(92))  # fmt: skip
+    yield Drawn("fires-brisk", "fires", "a fast hand goes where the stove used to be",
+                part_windows.from_knob(94, 0.6))  # fmt: skip
+    yield Drawn("fires-other-thing", "fires", "the hand takes a thing where no knob is",
+                part_windows.takes_something())  # fmt: skip
+    yield Drawn("fires-resting", "fires", "the policy rests before it is at the knob",
+                part_windows.rests(part_windows.KNOB, 95))  # fmt: skip
+    yield Drawn("fires-too-long", "fires", "the hand sways at the knob",
+                part_windows.too_long(part_windows.KNOB, 98))  # fmt: skip
+    yield Drawn("silent-ordinary", "silent", "the knob is turned", part_windows.turns())
+    yield Drawn("silent-brisk", "silent", "a fast hand turns the knob",
+                part_windows.turns(99, 0.5, 0.0))  # fmt: skip
+    yield Drawn("silent-late", "silent", "the hand waits at the knob, then turns it",
+                part_windows.turns(89, 1.0, 1.0))  # fmt: skip
+    yield Drawn("silent-second-try", "silent", "the knob is let go and taken better",
+                part_windows.turns_second_try())  # fmt: skip
+    yield Drawn("silent-waits", "silent", "the hand waits at home before it comes",
+                part_windows.waits_first(part_windows.stove(88)))  # fmt: skip
+    yield Drawn("disarmed-unseen", "disarmed", "the knob is never seen",
+                part_windows.unseen(part_windows.KNOB))  # fmt: skip
+
+
 # ------------------------------------------------------------------------- all
 
 WINDOWS: Mapping[str, Callable[[], Iterator[Drawn]]] = {
@@ -625,6 +703,9 @@ WINDOWS: Mapping[str, Callable[[], Iterator[Drawn]]] = {
     "restage": restage,
     "wrong-object": wrong_object,
     "reseat": reseat,
+    "open-drawer": open_drawer,
+    "close-drawer": close_drawer,
+    "turn-knob": turn_knob,
     "fresh-sample": fresh_sample,
 }
 """The windows of each skill of the library."""

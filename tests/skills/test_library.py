@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import library_windows
 import numpy as np
+import part_windows
 import pytest
 
 from zetta.critics.critic import is_disarmed, load_critic
 from zetta.primitives.robot import Robot
+from zetta.primitives.roles import parse_instruction
 from zetta.runtime.core import SENSING_LEVELS, Sensing, Verdict
 from zetta.runtime.signals import SignalHistory
 from zetta.skills.compiled import compile_skill, run_windows
@@ -15,7 +19,11 @@ from zetta.skills.package import SkillPackage, load_skill
 from zetta.skills.rehearsals import HZ, Rehearsal
 from zetta.skills.shelf import library_folder, shelve
 
-NAMES = ("fresh-sample", "pick-up-again", "regrasp", "reseat", "restage", "wrong-object")
+NAMES = (
+    "close-drawer", "fresh-sample", "open-drawer", "pick-up-again", "regrasp", "reseat", "restage",
+    "turn-knob", "wrong-object",
+)  # fmt: skip
+PARTS = ("close-drawer", "open-drawer", "turn-knob")
 WATCHERS = library_folder().parents[1] / "critics" / "library"
 
 
@@ -147,7 +155,65 @@ def test_the_policy_goes_on_once_the_object_is_released_over_the_receptacle() ->
     assert [reentry("reseat", r) for r in (held, released, elsewhere)] == [False, True, False]
 
 
-@pytest.mark.parametrize("name", ["pick-up-again", "regrasp", "reseat", "wrong-object"])
+def test_the_policy_goes_on_once_the_drawer_has_moved() -> None:
+    shut, ajar, opened = (part_windows.drawer(100 + k) for k in range(3))
+    for rehearsal, way in ((shut, 0.0), (ajar, 0.05), (opened, 0.14)):
+        part_windows.reach(rehearsal)
+        part_windows.slide(rehearsal, way, 1.0)
+        rehearsal.wait(0.6)
+
+    for name in ("open-drawer", "close-drawer"):
+        assert [reentry(name, r) for r in (shut, ajar, opened)] == [False, False, True]
+
+
+def test_the_policy_goes_on_once_the_hand_has_let_go_of_the_knob() -> None:
+    held, released, elsewhere = (part_windows.turns() for _ in range(3))
+    released.open()
+    elsewhere.open()
+    elsewhere.move(0.1, 0.0, 0.3, 1.0)
+
+    assert [reentry("turn-knob", r) for r in (held, released, elsewhere)] == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [
+        ("open-drawer", part_windows.opens),
+        ("close-drawer", part_windows.shuts),
+        ("turn-knob", part_windows.turns),
+    ],
+)
+def test_work_on_a_part_is_left_alone_whatever_the_seed(
+    name: str, make: Callable[[int], Rehearsal]
+) -> None:
+    for seed in range(100, 103):
+        assert firing_ticks(name, make(seed)) == []
+
+
+@pytest.mark.parametrize(
+    ("instruction", "names"),
+    [
+        ("open the top drawer", {"open-drawer"}),
+        ("open the top drawer and put the bowl inside", set()),
+        ("close the top drawer", {"close-drawer"}),
+        ("put the bowl in the drawer and close it", set()),
+        ("close the bottom drawer and open the top drawer", set()),
+        ("turn off the stove", {"turn-knob"}),
+        ("turn on the stove and put the pot on it", set()),
+        ("put the bowl on the plate", set()),
+    ],
+)
+def test_parts_are_worked_only_where_the_instruction_says_so(
+    instruction: str, names: set[str]
+) -> None:
+    roles = parse_instruction(instruction)
+
+    assert {name for name in PARTS if package(name).fits(roles)} == names
+
+
+@pytest.mark.parametrize(
+    "name", ["close-drawer", "open-drawer", "pick-up-again", "regrasp", "reseat", "wrong-object"]
+)
 def test_what_would_start_a_skill_is_not_yet_its_re_entry(name: str) -> None:
     skill = compile_skill(package(name), control_hz=HZ, robot=no_robot)
     for window in package(name).windows:

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from zetta.primitives.roles import parse_instruction
 from zetta.runtime.errors import ConfigError, ScreenError
 from zetta.skills.compiled import run_windows
-from zetta.skills.package import inspect, load_skill
+from zetta.skills.package import SkillPackage, inspect, load_skill
 from zetta.skills.package_files import FILE_MOST, read_files
 from zetta.skills.shelf import find_package, library_folder, package_folders, shelve
 from zetta.skills.template import write_template
@@ -34,6 +35,10 @@ def refusal(folder: Path) -> str:
     with pytest.raises(ScreenError) as refused:
         load_skill(folder)
     return str(refused.value)
+
+
+def fits(package: SkillPackage, instruction: str) -> bool:
+    return package.fits(parse_instruction(instruction))
 
 
 def test_a_new_package_passes_its_checks_and_its_windows(folder: Path) -> None:
@@ -259,7 +264,8 @@ def test_a_role_that_is_only_looked_at_may_be_declared_as_optional(folder: Path)
     edited(folder, "SKILL.md", "roles: []", "roles: []\nuses: [object]")
     package = load_skill(folder)
     assert package.level == "vision"
-    assert package.fits(())
+    assert package.fits(None)
+    assert fits(package, "turn on the stove")
 
 
 def test_the_level_is_computed_from_what_is_read_and_called(folder: Path) -> None:
@@ -297,11 +303,47 @@ def test_roles_and_errands_decide_where_a_skill_belongs(folder: Path) -> None:
     edited(folder, "SKILL.md", "roles: []", "roles: [object]\nexcludes: [part, steps]")
     package = load_skill(folder)
 
-    assert package.fits({"object"})
-    assert package.fits({"object", "receptacle"})
-    assert not package.fits({"receptacle"})
-    assert not package.fits({"object", "part"})
-    assert not package.fits({"object"}, errands=2)
+    assert fits(package, "put the can in the basket")
+    assert fits(package, "pick up the can")
+    assert not fits(package, "turn on the stove")
+    assert not fits(package, "open the top drawer and put the bowl inside")
+    assert not fits(package, "put the can and the box in the basket")
+
+
+def test_verbs_decide_where_a_skill_belongs(folder: Path) -> None:
+    edited(folder, "SKILL.md", "roles: []", "roles: [part]\nverbs: [open, pull]")
+    package = load_skill(folder)
+
+    assert package.page.verbs == ("open", "pull")
+    assert fits(package, "open the top drawer")
+    assert fits(package, "open the top drawer and put the bowl inside")
+    assert not fits(package, "close the top drawer")
+    assert not fits(package, "put the can in the basket")
+
+
+def test_the_verb_that_counts_is_of_the_errand_that_the_role_comes_from(folder: Path) -> None:
+    edited(folder, "SKILL.md", "roles: []", "roles: [part]\nverbs: [close]")
+    package = load_skill(folder)
+
+    assert fits(package, "put the bowl in the drawer and close it")
+    assert fits(package, "close the bottom drawer and open the top drawer")
+    assert not fits(package, "open the top drawer and close the bottom drawer")
+
+
+def test_a_skill_without_roles_goes_by_any_errand(folder: Path) -> None:
+    edited(folder, "SKILL.md", "roles: []", "roles: []\nverbs: [place]")
+    package = load_skill(folder)
+
+    assert fits(package, "open the top drawer and put the bowl inside")
+    assert not fits(package, "open the top drawer")
+    assert not package.fits(None), "nothing is known of what is asked"
+
+
+def test_an_unknown_verb_is_refused_with_its_line(folder: Path) -> None:
+    edited(folder, "SKILL.md", "max_ticks", "verbs: [opens]\nmax_ticks")
+
+    assert "SKILL.md:7: verbs names 'opens'; " in refusal(folder)
+    assert "open" in refusal(folder).split(";")[1]
 
 
 # ------------------------------------------------------------------------------- shelves

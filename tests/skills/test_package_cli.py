@@ -54,6 +54,17 @@ def test_from_a_name_to_a_signed_skill(capsys: pytest.CaptureFixture[str], home:
     assert "--force" in capsys.readouterr().err
 
 
+def test_a_skill_is_shown_with_its_verbs(capsys: pytest.CaptureFixture[str]) -> None:
+    page = write_template("own-skill", Path("skills")) / "SKILL.md"
+    assert answer(capsys, "show", "skills/own-skill")["verbs"] == []
+    text = page.read_text(encoding="utf-8")
+    page.write_text(text.replace("max_ticks", "verbs: [open, pull]\nmax_ticks"), encoding="utf-8")
+
+    assert answer(capsys, "show", "skills/own-skill")["verbs"] == ["open", "pull"]
+    leave("show", "skills/own-skill")
+    assert "open, pull" in capsys.readouterr().out
+
+
 def test_the_list_holds_the_library_and_own_folders_only_when_named(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.primitives import test_parts as parts
 from tests.primitives.toy_recoveries import Run, perform
 from zetta.critics.critic import is_disarmed
 from zetta.primitives.robot import Robot
@@ -99,6 +100,38 @@ def test_fresh_sample_moves_nothing() -> None:
     assert run.outcome is not None
     assert run.outcome.completed
     assert 3 <= run.result.ticks <= 6
+
+
+def test_open_drawer_lets_go_first_and_ends_with_an_open_drawer() -> None:
+    bench = parts.drawer(0.30)
+    outcome = bench.run(compiled("open-drawer", parts.robot()).recover(history(closed_for=1.0)))
+
+    assert outcome.completed, outcome.reason
+    assert bench.estimates["part"].position[1] > 0.2
+
+
+def test_open_drawer_tries_a_locked_drawer_twice_and_does_not_complete() -> None:
+    bench = parts.drawer(0.0)
+    outcome = bench.run(compiled("open-drawer", parts.robot()).recover(history(closed_for=0.0)))
+
+    assert not outcome.completed
+
+
+def test_close_drawer_ends_with_a_shut_drawer() -> None:
+    bench = parts.pushed(0.1)
+    window = history(holding=0.0, part_moved=0.15)
+    outcome = bench.run(compiled("close-drawer", parts.robot()).recover(window))
+
+    assert outcome.completed, outcome.reason
+    assert bench.estimates["part"].position[1] == pytest.approx(0.1)
+
+
+def test_turn_knob_ends_with_a_turned_knob() -> None:
+    bench, turned_by = parts.knob(3.0)
+    outcome = bench.run(compiled("turn-knob", parts.robot()).recover(history(closed_for=0.0)))
+
+    assert outcome.completed, outcome.reason
+    assert turned_by() > 0.7
 
 
 def test_each_recovery_gets_a_robot_of_its_own() -> None:

@@ -11,9 +11,11 @@ import pytest
 
 from tests.runtime.scripted_parts import Notebook
 from zetta.critics.shadow import replay_verdicts
+from zetta.primitives.roles import parse_instruction
 from zetta.runtime.cli.assemble import check_options
 from zetta.runtime.cli.deploy import bundle_of, deploy, split_bundle
 from zetta.runtime.cli.replay_critics import monitor_of
+from zetta.runtime.cli.sight import Sight
 from zetta.runtime.core import (
     Action,
     EpisodeResult,
@@ -192,3 +194,14 @@ def test_what_makes_no_sense_is_said_before_anything_is_built(
 ) -> None:
     with pytest.raises(ConfigError, match=words):
         check_options(replace(SPEC, bundle=bundle, options=options))
+
+
+def test_a_knob_is_turned_the_way_that_the_instruction_or_the_errand_wants() -> None:
+    env = ToySimulator().make(SPEC.suite, SPEC.task)
+    both = parse_instruction("turn on the stove and turn off the oven")
+    sight = Sight(QUICK, env, both)
+
+    assert not sight.robot().clockwise, "the part is that of the first errand"
+    assert [sight.robot(errand).clockwise for errand in both.steps] == [False, True]
+    assert Sight(QUICK, env, parse_instruction("switch off the stove")).robot().clockwise
+    assert not Sight(QUICK, env, None).robot().clockwise
