@@ -133,6 +133,8 @@ class IsolatedMonitor:
         if "error" in answer:
             self.close()
             raise InfraError(f"critics cannot be isolated: {answer['error']}")
+        if answer.get("critics") != list(self._critics):
+            raise self._nonsense(SpecMismatch("it does not run the critics that it was given"))
 
     def judge(self, window: Window, driving: str) -> tuple[Verdict, ...]:
         """Return what is not `pass`, in bundle order, and one `pass` for each switching-off.

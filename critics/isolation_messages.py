@@ -18,8 +18,8 @@ from zetta.runtime.signals import SIGNALS, SignalSpec
 from zetta.runtime.wire import pack, unpack
 
 HEADER: Final = struct.Struct("<I")
-MAX_BYTES: Final = 2**20
-"""Of one message: the programs of sixty critics, or five seconds of all signals at 40 Hz."""
+MAX_BYTES: Final = 4 * 2**20
+"""Of one message: the programs of two hundred critics, or five seconds of all signals at 500 Hz."""
 
 
 @dataclass(frozen=True, slots=True)

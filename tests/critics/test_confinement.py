@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import platform
+import struct
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
 from zetta.critics import confinement
-from zetta.critics.confinement import MACHINES, filter_of, why_not
+from zetta.critics.confinement import MACHINES, Machine, filter_of, why_not
 from zetta.critics.isolation import check_isolation
 from zetta.runtime.errors import ConfigError
 
@@ -87,15 +89,61 @@ def test_a_call_in_a_foreign_convention_ends_the_process() -> None:
     assert (code < 0, printed) == (True, "")
 
 
-def test_jumps_of_every_filter_stay_inside_and_lead_forward() -> None:
-    for machine in MACHINES.values():
-        code = filter_of(machine)
-        steps = [code[k : k + 8] for k in range(0, len(code), 8)]
-        assert len(steps) * 8 == len(code)
-        assert steps[-1][0] == 0x06
-        for k, step in enumerate(steps):
-            if step[0] in (0x15, 0x35, 0x45):
-                assert k + 1 + max(step[2], step[3]) < len(steps)
+def ruled(code: bytes, machine: Machine, number: int, *arguments: int) -> int:
+    """Return what the filter says of a call, as the kernel would work it out."""
+    call = struct.pack("=IIQ6Q", number, machine.audit, 0, *arguments, *[0] * (6 - len(arguments)))
+    at = accumulator = 0
+    while True:
+        operation, if_true, if_false, operand = struct.unpack_from("=HBBI", code, 8 * at)
+        at += 1
+        match operation:
+            case 0x20:
+                (accumulator,) = struct.unpack_from("=I", call, operand)
+                continue
+            case 0x06:
+                return int(operand)
+            case 0x15:
+                holds = accumulator == operand
+            case 0x35:
+                holds = accumulator >= operand
+            case 0x45:
+                holds = bool(accumulator & operand)
+            case _:
+                raise AssertionError(f"the filter has an operation {operation:#x}")
+        at += if_true if holds else if_false
+
+
+ALLOW, EPERM, KILL = 0x7FFF0000, 0x00050001, 0x80000000
+MACHINES_BY_NAME = [pytest.param(machine, id=name) for name, machine in MACHINES.items()]
+
+
+@pytest.mark.parametrize("machine", MACHINES_BY_NAME)
+def test_the_filter_allows_its_few_calls_and_no_other(machine: Machine) -> None:
+    code = filter_of(machine)
+    allowed = {number for number in range(1000) if ruled(code, machine, number) == ALLOW}
+    # With arguments of 0, mprotect asks for memory without any access, and read for descriptor 0.
+    assert allowed == {*machine.plain, machine.read, machine.mprotect}
+    assert {ruled(code, machine, n) for n in set(range(1000)) - allowed} == {EPERM}
+    assert ruled(code, machine, 0x40000000 + machine.read) == KILL
+    foreign = replace(machine, audit=0x40000003)
+    assert ruled(code, foreign, machine.read) == KILL
+
+
+@pytest.mark.parametrize("machine", MACHINES_BY_NAME)
+def test_the_filter_looks_at_descriptors_and_protections(machine: Machine) -> None:
+    code = filter_of(machine)
+
+    def allowed(number: int, *arguments: int) -> bool:
+        return ruled(code, machine, number, *arguments) == ALLOW
+
+    assert [allowed(machine.read, fd) for fd in (0, 1, 2, 3)] == [True, False, False, False]
+    assert [allowed(machine.write, fd) for fd in (0, 1, 2, 3)] == [False, True, True, False]
+    private, of_a_file = 0x22, 0x02
+    assert allowed(machine.mmap, 0, 4096, 3, private)
+    assert not allowed(machine.mmap, 0, 4096, 3, of_a_file)
+    assert not allowed(machine.mmap, 0, 4096, 7, private)
+    assert allowed(machine.mprotect, 0, 4096, 3)
+    assert not allowed(machine.mprotect, 0, 4096, 5)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ import pytest
 from tests.critics.critic_texts import HZ, PARAMETERS, critic_of
 from zetta.critics import isolation
 from zetta.critics.bench_cases import typical_critics
+from zetta.critics.bench_isolation import isolation_figures
 from zetta.critics.confinement import why_not
 from zetta.critics.isolation import IsolatedMonitor
 from zetta.critics.isolation_messages import CriticProgram, framed
@@ -286,3 +287,10 @@ def test_the_process_gets_no_environment_to_give_away(monkeypatch: pytest.Monkey
         (verdict,) = monitor.judge(one_tick(), "policy")
     assert "OMP_NUM_THREADS" in verdict.reason
     assert "SECRET" not in verdict.reason
+
+
+def test_the_benchmark_holds_it_against_the_same_critics_in_process() -> None:
+    (figure,) = isolation_figures()
+    assert figure.baseline is not None
+    assert 0.0 < figure.baseline < figure.value
+    assert figure.ratio == pytest.approx(figure.baseline / figure.value)
