@@ -7,6 +7,8 @@ at every tick, so that the load of the machine is the same for both.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
@@ -18,7 +20,7 @@ from zetta.critics.isolation import IsolatedMonitor
 from zetta.critics.isolation_messages import CriticProgram
 from zetta.critics.monitor import CriticMonitor
 from zetta.runtime.benchmarks import Figure
-from zetta.runtime.core import Array, Monitor, Window
+from zetta.runtime.core import Array, Monitor
 from zetta.runtime.signals import SIGNALS, SignalHistory
 
 CRITICS: Final = 6
@@ -28,10 +30,20 @@ WARM_UP: Final = 20
 DRIVING: Final = "policy"
 
 
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """One tick, judged twice."""
+
+    spoke: bool
+    own_s: float
+    apart_s: float
+
+
 def isolation_figures(control_hz: float = 20.0) -> list[Figure]:
     """Measure a tick of ordinary critics in a process of their own, against the same in process.
 
-    Returns the medians in microseconds; nothing where a process cannot be confined. The ratio is
+    Returns the medians in microseconds of the ticks at which no critic speaks, as in most of a
+    run, and of those at which some do; nothing where a process cannot be confined. The ratio is
     how many times cheaper the process is, so it is below 1.
     """
     if why_not():
@@ -42,27 +54,33 @@ def isolation_figures(control_hz: float = 20.0) -> list[Figure]:
     own.begin()
     with IsolatedMonitor(programs, control_hz) as apart:
         apart.begin()
-        spent = _alternated(own, apart, control_hz)
-    baseline, value = (1e6 * median(times[WARM_UP:]) for times in spent)
-    return [Figure("critics_isolated_p50", value, "us", baseline, baseline / value)]
+        ticks = _alternated(own, apart, control_hz)[WARM_UP:]
+    return [
+        _figure("critics_isolated_silent_p50", [tick for tick in ticks if not tick.spoke]),
+        _figure("critics_isolated_speaking_p50", [tick for tick in ticks if tick.spoke]),
+    ]
 
 
-def _alternated(own: Monitor, apart: Monitor, control_hz: float) -> tuple[list[float], list[float]]:
-    """Return the seconds that each monitor took at each tick of a made-up episode."""
+def _figure(name: str, ticks: Sequence[_Judged]) -> Figure:
+    value = 1e6 * median(tick.apart_s for tick in ticks)
+    baseline = 1e6 * median(tick.own_s for tick in ticks)
+    return Figure(name, value, "us", baseline, baseline / value)
+
+
+def _alternated(own: Monitor, apart: Monitor, control_hz: float) -> list[_Judged]:
+    """Return what two monitors took for each tick of a made-up episode."""
     names = list(SIGNALS)
     history = SignalHistory(names, control_hz)
     low = np.array([SIGNALS[name].low for name in names])
     high = np.array([SIGNALS[name].high for name in names])
     rows: Array = low + wandering(len(names), TICKS, 0) * (high - low)
-    spent: tuple[list[float], list[float]] = ([], [])
+    ticks = []
     for row in rows:
         history.push(row)
-        for monitor, times in zip((own, apart), spent, strict=True):
-            times.append(_timed(monitor, history))
-    return spent
-
-
-def _timed(monitor: Monitor, window: Window) -> float:
-    start = time.perf_counter()
-    monitor.judge(window, DRIVING)
-    return time.perf_counter() - start
+        start = time.perf_counter()
+        verdicts = own.judge(history, DRIVING)
+        between = time.perf_counter()
+        apart.judge(history, DRIVING)
+        end = time.perf_counter()
+        ticks.append(_Judged(bool(verdicts), between - start, end - between))
+    return ticks

@@ -28,12 +28,11 @@ from typing import Any, Final
 
 from zetta.critics.confinement import why_not
 from zetta.critics.isolation_messages import (
-    HEADER,
+    READ_BYTES,
     CriticProgram,
     Setup,
-    body_bytes,
     framed,
-    read,
+    read_message,
 )
 from zetta.critics.monitor import MonitorState, check_state
 from zetta.runtime.core import Verdict, Window
@@ -291,23 +290,20 @@ class _Process:
         try:
             left = memoryview(framed(request))
             while left:
-                self._wait(self._writable, deadline, within_s)
-                with contextlib.suppress(BlockingIOError):
+                try:
                     left = left[os.write(self._write, left) :]
-            length = body_bytes(self._exactly(HEADER.size, deadline, within_s))
-            return read(self._exactly(length, deadline, within_s))
+                except BlockingIOError:
+                    self._wait(self._writable, deadline, within_s)
         except BrokenPipeError:
             raise WorkerDied(self._last_words()) from None
-
-    def _exactly(self, size: int, deadline: float, within_s: float) -> bytes:
-        read = b""
-        while len(read) < size:
+        arrived = b""
+        while (answer := read_message(arrived)) is None:
             self._wait(self._readable, deadline, within_s)
-            part = os.read(self._read, size - len(read))
+            part = os.read(self._read, READ_BYTES)
             if not part:
                 raise WorkerDied(self._last_words())
-            read += part
-        return read
+            arrived += part
+        return answer
 
     def _wait(self, poll: select.poll, deadline: float, within_s: float) -> None:
         left_ms = max(0.0, deadline - time.monotonic()) * 1000

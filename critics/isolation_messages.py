@@ -17,6 +17,8 @@ from zetta.runtime.errors import SpecMismatch
 from zetta.runtime.signals import SIGNALS, SignalSpec
 from zetta.runtime.wire import pack, unpack
 
+READ_BYTES: Final = 2**16
+"""Read at once: what a pipe holds."""
 HEADER: Final = struct.Struct("<I")
 MAX_BYTES: Final = 4 * 2**20
 """Of one message: the programs of two hundred critics, or five seconds of all signals at 500 Hz."""
@@ -73,25 +75,23 @@ def framed(message: Mapping[str, object]) -> bytes:
     return HEADER.pack(len(body)) + body
 
 
-def body_bytes(header: bytes) -> int:
-    """Return how long the message is that follows a header.
+def read_message(arrived: bytes) -> dict[str, Any] | None:
+    """Return the map in a message, or None while a part of it is still to come.
 
     Raises:
-        SpecMismatch: longer than any message.
+        SpecMismatch: there is none, it is too long, or more follows it: each side waits for the
+            other, so there is one message at a time.
     """
-    (length,) = HEADER.unpack(header)
+    if len(arrived) < HEADER.size:
+        return None
+    (length,) = HEADER.unpack_from(arrived)
     if length > MAX_BYTES:
         raise SpecMismatch(f"a message of {length} bytes is longer than {MAX_BYTES}")
-    return int(length)
-
-
-def read(body: bytes) -> dict[str, Any]:
-    """Return the map in a message.
-
-    Raises:
-        SpecMismatch: there is none.
-    """
-    message = unpack(body)
+    if len(arrived) < HEADER.size + length:
+        return None
+    if len(arrived) > HEADER.size + length:
+        raise SpecMismatch("more than one message came at once")
+    message = unpack(arrived[HEADER.size :])
     if not isinstance(message, dict):
         raise SpecMismatch(f"got {type(message).__name__}, expected a map")
     return message

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from zetta.critics.confinement import confine, die_with_parent
-from zetta.critics.isolation_messages import HEADER, Setup, body_bytes, framed, read
+from zetta.critics.isolation_messages import READ_BYTES, Setup, framed, read_message
 from zetta.critics.monitor import CriticMonitor, MonitorState
 from zetta.runtime.errors import SpecMismatch, ZettaError
 from zetta.runtime.signals import SignalHistory
@@ -77,15 +77,10 @@ def _send(message: dict[str, object]) -> None:
 
 
 def _receive() -> dict[str, Any]:
-    return read(_exactly(body_bytes(_exactly(HEADER.size))))
-
-
-def _exactly(size: int) -> bytes:
-    parts: list[bytes] = []
-    while size:
-        part = os.read(0, size)
+    arrived = b""
+    while (message := read_message(arrived)) is None:
+        part = os.read(0, READ_BYTES)
         if not part:
             os._exit(0)  # the loop has gone; nobody is left to hear anything
-        parts.append(part)
-        size -= len(part)
-    return b"".join(parts)
+        arrived += part
+    return message
