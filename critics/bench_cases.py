@@ -110,7 +110,7 @@ def call_us(critic: Critic, windows: Sequence[Window]) -> float:
 def moments(control_hz: float, seed: int = 0) -> list[Window]:
     """Return windows from different moments of a made-up episode in which all signals wander."""
     names = list(SIGNALS)
-    episode = _wandering(len(names), int(12 * control_hz), seed)
+    episode = wandering(len(names), int(12 * control_hz), seed)
     low = np.array([SIGNALS[name].low for name in names])
     high = np.array([SIGNALS[name].high for name in names])
     windows: list[Window] = []
@@ -122,7 +122,7 @@ def moments(control_hz: float, seed: int = 0) -> list[Window]:
     return windows
 
 
-def _wandering(signals: int, ticks: int, seed: int) -> Array:
+def wandering(signals: int, ticks: int, seed: int) -> Array:
     """Return reflected random walks. Shape (ticks, signals), in [0, 1]."""
     random = np.random.default_rng(seed)
     walks = random.uniform(0, 1, signals) + random.normal(0, 0.05, (ticks, signals)).cumsum(axis=0)

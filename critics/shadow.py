@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from zetta.runtime.core import Monitor, Tick, Verdict
+from zetta.runtime.core import Monitor, Stop, Tick, Verdict
 from zetta.runtime.errors import ConfigError
 from zetta.runtime.loop import POLICY
 from zetta.runtime.signals import SignalHistory
@@ -29,7 +29,7 @@ def moments(ticks: Sequence[Tick], control_hz: float) -> Iterator[tuple[Tick, Si
 
 
 def replay_verdicts(
-    ticks: Sequence[Tick], monitor: Monitor, control_hz: float
+    ticks: Sequence[Tick], monitor: Monitor, control_hz: float, stop: Stop | None = None
 ) -> tuple[tuple[Verdict, ...], ...]:
     """Return what `monitor` says at each tick of a logged episode.
 
@@ -37,6 +37,7 @@ def replay_verdicts(
         ticks: the log, whole.
         monitor: runs the critics; it is begun anew.
         control_hz: ticks per second of the log.
+        stop: the tick after them at which critics ended the episode; it is judged last.
 
     Raises:
         ConfigError: the log holds no signals.
@@ -48,7 +49,13 @@ def replay_verdicts(
     monitor.begin()
     said = []
     driving = POLICY
+    history = SignalHistory((), control_hz)
     for tick, history in moments(ticks, control_hz):
         said.append(monitor.judge(history, driving))
         driving = tick.source
+    if stop is not None:
+        if not ticks:
+            history = SignalHistory(tuple(stop.signals), control_hz)
+        history.push(np.array([stop.signals[name] for name in history.names]))
+        said.append(monitor.judge(history, driving))
     return tuple(said)

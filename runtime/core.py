@@ -716,6 +716,15 @@ class Recovery:
     """How it ended: its own words, or what interrupted it."""
 
 
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """The tick at which critics ended the episode: it was judged, and nobody acted."""
+
+    index: int
+    signals: Mapping[str, float]
+    verdicts: tuple[Verdict, ...]
+
+
 EndReason: TypeAlias = Literal["success", "truncated", "terminated", "abort", "error"]
 
 
@@ -739,3 +748,5 @@ class EpisodeResult:
     detail: str = ""
     recoveries: tuple[Recovery, ...] = ()
     """What skills did, in order."""
+    stop: Stop | None = None
+    """Where critics aborted; this tick is no row of the log, for it has no action."""

@@ -40,6 +40,7 @@ from zetta.runtime.core import (
     SnapshotEnv,
     Start,
     Step,
+    Stop,
     Tick,
 )
 from zetta.runtime.drivers import ActionCheck, MotionDriver, PolicyDriver
@@ -132,6 +133,7 @@ class Episode:
         self._interventions = 0
         self._last_action: Action | None = None
         self._listening: list[EpisodeSink] = []
+        self._stop: Stop | None = None
 
     @property
     def source(self) -> str:
@@ -202,6 +204,8 @@ class Episode:
         chunk = self._policy.chunk if self._policy is not None else None
         signals = self._signals.update(index, proprio, self._last_action, chunk, self.source)
         ruling, verdicts = self._arbiter.rule(index, proprio, signals, self.source)
+        if verdicts and isinstance(ruling, Abort):
+            self._stop = Stop(index, signals, verdicts)
         self._obey(ruling)
         action = self._next_action(proprio) if self.result is None else None
         if action is None:
@@ -293,6 +297,7 @@ class Episode:
             scene_digest=self._digest,
             detail=detail,
             recoveries=self._arbiter.recoveries(),
+            stop=self._stop,
         )
         # After an error the environment may not answer; asking it would hide the first error.
         pose = None if reason == "error" else self._pose()

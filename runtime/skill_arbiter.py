@@ -24,6 +24,7 @@ from zetta.runtime.core import (
     Verdict,
     Window,
 )
+from zetta.runtime.errors import ConfigError
 
 SKILL_PREFIX = "skill:"
 """How the source of a tick begins that a skill drove; its name follows."""
@@ -43,6 +44,23 @@ class Budgets:
     """Runs of a recovery within one hand-over while its re-entry condition does not hold."""
     pause_s: float = 0.5
     """Least time that the policy drives between two hand-overs, seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArbiterState:
+    """What an arbiter remembers between two ticks at which the policy drives."""
+
+    recoveries: tuple[Recovery, ...]
+    skill_ticks: int
+    """Ticks that recoveries used."""
+    most_ticks: int
+    """Ticks that they may use in this episode."""
+    free_at: int
+    """First tick at which the next one may start."""
+    tick: int
+    """The last one that was ruled."""
+    sham_drove: str = ""
+    """Source that drives as far as the monitor knows at the next tick; empty for the real one."""
 
 
 class SkillArbiter:
@@ -127,6 +145,33 @@ class SkillArbiter:
             last = replace(self._recoveries[-1], ending="the episode ended")
             return (*self._recoveries[:-1], last)
         return tuple(self._recoveries)
+
+    def state(self) -> ArbiterState:
+        """Return what is remembered between two ticks; the monitor's state is its own.
+
+        Raises:
+            ConfigError: a recovery is running, of which there can be no copy.
+        """
+        if self._driving:
+            raise ConfigError(
+                f"the recovery {self._recoveries[-1].skill!r} is running and cannot be copied; "
+                "take the state at a tick at which the policy drives"
+            )
+        return ArbiterState(
+            recoveries=tuple(self._recoveries),
+            skill_ticks=self._skill_ticks,
+            most_ticks=self._most_ticks,
+            free_at=self._free_at,
+            tick=self._tick,
+            sham_drove=self._sham_drove,
+        )
+
+    def restore(self, state: ArbiterState) -> None:
+        """Continue from `state`, with the policy driving; a recovery of one's own is forgotten."""
+        self._recoveries = list(state.recoveries)
+        self._skill_ticks, self._most_ticks = state.skill_ticks, state.most_ticks
+        self._free_at, self._tick = state.free_at, state.tick
+        self._sham_drove, self._driving = state.sham_drove, False
 
     # ------------------------------------------------------------------ deciding
 

@@ -45,6 +45,7 @@ OPTIONS: Final[Mapping[str, str]] = {
     "shadow": "'yes' records what critics would do and lets the policy be",
     "localizer": "what finds things in pictures: tiny, geometry, openvocab:FOLDER",
     "depth_noise": "'yes' gives depth the noise and the holes of a real camera",
+    "critic_isolation": "where critics run: none (in the process of the loop) or process",
     "calibration": "file of `zetta critics calibrate`",
     "signals": "'yes' computes every signal, whatever critics read",
 }
@@ -91,6 +92,7 @@ class Assembler:
         self._env: Env | None = None
         self._env_key: EnvKey | None = None
         self._policies: dict[tuple[str, str], Policy] = {}
+        self._deployed: Deployment | None = None
 
     def assemble(
         self,
@@ -100,6 +102,8 @@ class Assembler:
         clock: Clock | None = None,
     ) -> Assembled:
         """Put an episode together; with `log`, it writes its log into that folder.
+
+        The episode before it has ended: what ran beside it is closed.
 
         Raises:
             ConfigError: something in `spec` does not exist, or exceeds its sensing level.
@@ -125,7 +129,8 @@ class Assembler:
             options=dict(spec.options),
         )
         logs = [] if log is None else [EpisodeLog(log, spec.sim, facts)]
-        deployed = _deployed(simulator, env, scene, spec, policy)
+        self._close_deployed()
+        deployed = self._deployed = _deployed(simulator, env, scene, spec, policy)
         episode = Episode(
             env,
             scene,
@@ -141,13 +146,19 @@ class Assembler:
         return Assembled(episode, env, scene, facts)
 
     def close(self) -> None:
-        """Close the environment and the policies."""
+        """Close the environment, the policies and what runs beside the loop."""
+        self._close_deployed()
         if self._env is not None:
             self._env.close()
         for policy in self._policies.values():
             policy.close()
         self._env, self._env_key = None, None
         self._policies.clear()
+
+    def _close_deployed(self) -> None:
+        if self._deployed is not None:
+            self._deployed.close()
+            self._deployed = None
 
     def _environment(self, simulator: Simulator, spec: RunSpec) -> Env:
         apart = spec.options.get("worker") == "yes"

@@ -13,6 +13,7 @@ from typing import Annotated, Final
 import typer
 
 from zetta.critics.bench_cases import critic_figures
+from zetta.critics.bench_isolation import isolation_figures
 from zetta.runtime.benchmarks import Figure, compare
 from zetta.runtime.cli import output
 from zetta.runtime.cli.assemble import EXPERT, Assembler, find_simulator
@@ -186,8 +187,8 @@ def bench_tick(wanted: Bench) -> list[Figure]:
 
 
 def bench_critics(wanted: Bench) -> list[Figure]:
-    """Time ordinary critics, and the largest that the language allows."""
-    return critic_figures()
+    """Time ordinary critics, the largest that the language allows, and a process of their own."""
+    return [*critic_figures(), *isolation_figures()]
 
 
 def bench_sight(wanted: Bench) -> list[Figure]:

@@ -15,6 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from zetta.critics.isolation import IsolatedMonitor, check_isolation
+from zetta.critics.isolation_messages import CriticProgram
 from zetta.critics.monitor import CriticMonitor
 from zetta.primitives.roles import roles_or_none
 from zetta.runtime import registry
@@ -29,18 +31,22 @@ from zetta.runtime.core import (
     RunSpec,
     Scene,
 )
-from zetta.runtime.errors import ConfigError
+from zetta.runtime.errors import ConfigError, suggest
 from zetta.runtime.signals import names_up_to
 from zetta.runtime.signals_source import ExtraSignal, Signals, signals_with
 from zetta.runtime.skill_arbiter import Budgets, SkillArbiter
 from zetta.skills.bundles import NO_BUNDLE, STARTER, LoadedBundle, load_bundle
 from zetta.skills.calibrated import read_calibration
 from zetta.skills.compiled import CompiledSkill, compile_skill
+from zetta.skills.package import SkillPackage
+from zetta.skills.package_files import CRITIC
 from zetta.skills.random_triggers import RandomMonitor, read_triggers
 from zetta.skills.shelf import library_folder
 
 CONTROLS: Final = ("sham", "random", "takeover")
 """Arms that use a bundle otherwise than it is meant, to see what is due to what."""
+ISOLATIONS: Final = ("none", "process")
+"""Where critics run: in the process of the loop, or in one of their own that can only judge."""
 TRIGGERS: Final = "starter-triggers.json"
 """When and how the starter bundle intervened on development scenes, for the control `random`."""
 
@@ -54,6 +60,13 @@ class Deployment:
     localizer: Localizer | None = None
     alone: bool = False
     """Skills drive from the first tick to the last; the policy is not asked."""
+    isolated: IsolatedMonitor | None = None
+    """The monitor of the arbiter where it has a process of its own."""
+
+    def close(self) -> None:
+        """End what runs beside the loop; calling it again does nothing."""
+        if self.isolated is not None:
+            self.isolated.close()
 
 
 def split_bundle(name: str) -> tuple[str, str]:
@@ -111,6 +124,8 @@ def check_deployment(spec: RunSpec) -> None:
             )
     _check_control(spec)
     check_finder(spec)
+    if _isolates(spec):
+        check_isolation()
 
 
 def _check_control(spec: RunSpec) -> None:
@@ -159,6 +174,7 @@ def deploy(spec: RunSpec, env: Env, scene: Scene, policy: PolicySpec | None) -> 
     )
     if name == NO_BUNDLE:
         return Deployment(PolicyOnly(), signals, sight)
+    packages = [p for p in bundle.packages if p.fits(roles)]
     skills = [
         compile_skill(
             package,
@@ -167,35 +183,73 @@ def deploy(spec: RunSpec, env: Env, scene: Scene, policy: PolicySpec | None) -> 
             robot=sight.robot,
             signals=signals_with(_installed()),
         )
-        for package in bundle.packages
-        if package.fits(roles)
+        for package in packages
     ]
+    monitor: Monitor
+    isolated = None
+    if control == "random":
+        monitor = _random_monitor(spec, scene)
+    elif _isolates(spec):
+        monitor = isolated = _isolated_monitor(bundle, packages, env.spec.control_hz)
+    else:
+        monitor = _monitor(bundle, skills, env.spec.control_hz)
     arbiter = SkillArbiter(
-        _monitor(control, spec, scene, bundle, skills, env),
+        monitor,
         {skill.name: skill for skill in skills},
         signals.history,
         _budgets(spec),
         shadow=spec.options.get("shadow") == "yes",
         sham=control == "sham",
     )
-    return Deployment(arbiter, signals, sight)
+    return Deployment(arbiter, signals, sight, isolated=isolated)
+
+
+def _random_monitor(spec: RunSpec, scene: Scene) -> RandomMonitor:
+    past = read_triggers(library_folder() / TRIGGERS)
+    task = scene.task
+    seed = [zlib.crc32(f"{task.suite}/{task.index}/{spec.layout}".encode()), spec.seed]
+    return RandomMonitor(past, task.max_steps, [*seed, spec.policy_seed])
 
 
 def _monitor(
-    control: str,
-    spec: RunSpec,
-    scene: Scene,
-    bundle: LoadedBundle,
-    skills: Sequence[CompiledSkill],
-    env: Env,
-) -> Monitor:
-    if control == "random":
-        past = read_triggers(library_folder() / TRIGGERS)
-        task = scene.task
-        seed = [zlib.crc32(f"{task.suite}/{task.index}/{spec.layout}".encode()), spec.seed]
-        return RandomMonitor(past, task.max_steps, [*seed, spec.policy_seed])
-    watchers = [watcher.compile(env.spec.control_hz) for watcher in bundle.watchers]
+    bundle: LoadedBundle, skills: Sequence[CompiledSkill], control_hz: float
+) -> CriticMonitor:
+    watchers = [watcher.compile(control_hz) for watcher in bundle.watchers]
     return CriticMonitor([*watchers, *(skill.critic for skill in skills)])
+
+
+def _isolated_monitor(
+    bundle: LoadedBundle, packages: Sequence[SkillPackage], control_hz: float
+) -> IsolatedMonitor:
+    """Return a monitor with the critics of `_monitor`, in the same order."""
+    programs = [
+        CriticProgram(w.name, str(w.path), w.checked.source, w.parameters, {})
+        for w in bundle.watchers
+    ]
+    programs += [
+        CriticProgram(
+            package.name,
+            str(package.folder / CRITIC),
+            package.critic_source,
+            package.parameters,
+            bundle.parameters.get(package.name, {}),
+        )
+        for package in packages
+    ]
+    extra = [spec for source in _installed() for spec in source.specs]
+    return IsolatedMonitor(programs, control_hz, extra)
+
+
+def _isolates(spec: RunSpec) -> bool:
+    """Say whether critics get a process of their own; without critics there is none to start.
+
+    Raises:
+        ConfigError: the option says something else.
+    """
+    wish = spec.options.get("critic_isolation", ISOLATIONS[0])
+    if wish not in ISOLATIONS:
+        raise ConfigError(f"unknown critic isolation {wish!r}; {suggest(wish, ISOLATIONS)}")
+    return wish == "process"
 
 
 def _wanted(bundle: LoadedBundle, env: Env) -> frozenset[str]:

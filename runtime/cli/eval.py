@@ -49,6 +49,9 @@ def command(
     temperature: Annotated[str, typer.Option(help="Spread of the draws; 0 is none.")] = "",
     sensing: Annotated[str, typer.Option(help="Highest level that may be read.")] = "vision",
     render: Annotated[str, typer.Option(help="Render settings, compared when several.")] = "fast",
+    critic_isolation: Annotated[
+        str, typer.Option(help="Give the critics a process of their own: none or process.")
+    ] = "none",
     option: Annotated[list[str] | None, typer.Option(help="Further NAME=VALUE.")] = None,
     workers: Annotated[int, typer.Option(help="Simulator processes at once.")] = 1,
     watchdog: Annotated[float, typer.Option(help="Silence of a hung worker, s.")] = 300.0,
@@ -71,6 +74,7 @@ def command(
         temperature=temperature,
         sensing=sensing,
         render=render,
+        critic_isolation=critic_isolation,
         options=tuple(option or ()),
     )
     if resume and out is None:

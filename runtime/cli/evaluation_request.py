@@ -15,6 +15,8 @@ from zetta.runtime.errors import ConfigError, suggest
 from zetta.runtime.evaluation_plan import Evaluation, arms_of
 
 DEFAULT_INITS: Final = "0-9"
+OWN_OPTIONS: Final = ("temperature", "critic_isolation")
+"""What of `RunSpec.options` has a name of its own on the command line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,7 @@ class Typed:
     temperature: str = ""
     sensing: str = "vision"
     render: str = "fast"
+    critic_isolation: str = "none"
     options: tuple[str, ...] = ()
 
 
@@ -106,8 +109,8 @@ def typed_command(evaluation: Evaluation) -> str:
     if evaluation.policy_seeds != (0,):
         words += ["--policy-seeds", number_text(evaluation.policy_seeds)]
     for name, value in sorted(evaluation.options.items()):
-        known = name == "temperature"
-        words += ["--temperature", value] if known else ["--option", f"{name}={value}"]
+        own = f"--{name.replace('_', '-')}"
+        words += [own, value] if name in OWN_OPTIONS else ["--option", f"{name}={value}"]
     words += ["--sensing", evaluation.sensing]
     words += ["--render", ",".join(dict.fromkeys(arm.render for arm in evaluation.arms))]
     return shlex.join(words)
@@ -157,6 +160,8 @@ def _options(typed: Typed) -> dict[str, str]:
     options = dict(_name_and_value(text) for text in typed.options)
     if typed.temperature:
         options["temperature"] = f"{number(typed.temperature, '--temperature'):g}"
+    if typed.critic_isolation != "none":
+        options["critic_isolation"] = typed.critic_isolation
     return options
 
 

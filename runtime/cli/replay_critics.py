@@ -79,8 +79,12 @@ def _compare(path: Path, episode: LoggedEpisode, bundle: LoadedBundle) -> Compar
         episode.ticks,
         monitor_of(bundle, header.instruction, header.spec.control_hz),
         header.spec.control_hz,
+        header.result.stop,
     )
-    pairs = zip(again, (tick.verdicts for tick in episode.ticks), strict=True)
+    live = [tick.verdicts for tick in episode.ticks]
+    if header.result.stop is not None:
+        live.append(header.result.stop.verdicts)
+    pairs = zip(again, live, strict=True)
     return Comparison(
         log=str(path),
         ticks=len(episode.ticks),

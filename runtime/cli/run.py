@@ -119,6 +119,9 @@ def command(
     localizer: Annotated[
         str | None, typer.Option(help="What finds things in pictures; each simulator has its own.")
     ] = None,
+    critic_isolation: Annotated[
+        str, typer.Option(help="Give the critics a process of their own: none or process.")
+    ] = "none",
     signals: Annotated[
         bool, typer.Option("--signals", help="Show the signals while an episode runs.")
     ] = False,
@@ -137,7 +140,7 @@ def command(
     wishes = Wishes(
         sim, suite, task, init, seed, episodes, policy, policy_seed, temperature, render, sensing,
         any_profile, worker, bundle, recovery_share, shadow, localizer, signals,
-        calibration,
+        calibration, critic_isolation,
     )  # fmt: skip
     specs = plan(wishes, simulator)
     check_options(specs[0])
@@ -206,7 +209,9 @@ def _arguments(spec: RunSpec, specs: Sequence[RunSpec], manner: Manner) -> list[
         "--sensing": spec.sensing,
         "--bundle": spec.bundle,
     }
-    for name in ("temperature", "recovery_share", "localizer", "calibration"):
+    for name in (
+        "temperature", "recovery_share", "localizer", "calibration", "critic_isolation",
+    ):  # fmt: skip
         if name in spec.options:
             options[f"--{name.replace('_', '-')}"] = spec.options[name]
     arguments = [part for pair in options.items() for part in pair]

@@ -76,6 +76,7 @@ class Wishes:
     localizer: str | None = None
     signals: bool = False
     calibration: Path | None = None
+    critic_isolation: str = "none"
 
     @property
     def only_sim(self) -> bool:
@@ -149,6 +150,8 @@ def _options(wishes: Wishes) -> dict[str, str]:
         options["calibration"] = str(wishes.calibration)
     if wishes.signals:
         options["signals"] = "yes"
+    if wishes.critic_isolation != "none":
+        options["critic_isolation"] = wishes.critic_isolation
     return options
 
 

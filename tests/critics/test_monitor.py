@@ -9,6 +9,7 @@ import pytest
 
 from zetta.critics.monitor import CLEAR_TICKS, CriticMonitor
 from zetta.runtime.core import Array, Verdict, Window
+from zetta.runtime.errors import SpecMismatch
 
 
 class Past:
@@ -100,6 +101,11 @@ def test_an_abort_is_not_held_back_by_latch_or_refractory_time() -> None:
     assert spoken(monitor, past, [2], "policy") == [0]
 
 
+def test_an_abort_is_heard_while_its_own_skill_drives() -> None:
+    monitor, past = begun(Above("abort"))
+    assert spoken(monitor, past, [2, 0, 2], "skill:help") == [0, 2]
+
+
 @pytest.mark.parametrize("error", [ZeroDivisionError("by zero"), KeyError("x"), ValueError("no")])
 def test_a_critic_that_raises_is_switched_off_for_the_episode_and_recorded_once(
     error: Exception,
@@ -149,3 +155,46 @@ def test_the_same_windows_and_drivers_give_the_same_verdicts_again() -> None:
         runs.append(said)
     assert runs[0] == runs[1]
     assert 0 < sum(bool(v) for v in runs[0]) < sum(v > 1.0 for v in values)
+
+
+@pytest.mark.parametrize("at", [0, 1, 37, 38, 39, 150])
+def test_a_restored_monitor_gives_the_verdicts_of_the_one_that_went_on(at: int) -> None:
+    values = np.random.default_rng(7).uniform(-1.0, 2.0, 300).tolist()
+    drivers = ["skill:help" if 30 <= k % 60 < 38 else "policy" for k in range(300)]
+    went_on, past = begun(Above())
+    for value, driving in zip(values[:at], drivers[:at], strict=True):
+        past.values.append(value)
+        went_on.judge(past, driving)
+    restored = CriticMonitor([Above()])
+    restored.restore(went_on.state())
+    said = []
+    for value, driving in zip(values[at:], drivers[at:], strict=True):
+        past.values.append(value)
+        said.append(went_on.judge(past, driving))
+        assert restored.judge(past, driving) == said[-1]
+    assert restored.state() == went_on.state()
+    assert any(said)
+
+
+def test_a_state_keeps_what_was_switched_off_and_does_not_change_afterwards() -> None:
+    class Broken(Above):
+        def judge(self, window: Window) -> Verdict:
+            raise ValueError("no")
+
+    monitor, past = begun(Broken())
+    before = monitor.state()
+    past.values.append(2.0)
+    monitor.judge(past, "policy")
+    assert before.memories[0].off == ""
+    assert "ValueError" in monitor.state().memories[0].off
+    restored = CriticMonitor([Broken()])
+    restored.restore(monitor.state())
+    assert restored.judge(past, "policy") == ()
+    restored.restore(before)
+    assert len(restored.judge(past, "policy")) == 1
+
+
+def test_the_state_of_other_critics_is_refused() -> None:
+    monitor, _ = begun(Above())
+    with pytest.raises(SpecMismatch, match="same bundle"):
+        CriticMonitor([]).restore(monitor.state())

@@ -15,9 +15,11 @@ from zetta.runtime.core import (
     Motion,
     Outcome,
     Scene,
+    Start,
     Verdict,
     Window,
 )
+from zetta.runtime.errors import ConfigError
 from zetta.runtime.loop import Episode
 from zetta.runtime.registry import policy
 from zetta.runtime.skill_arbiter import Budgets, SkillArbiter
@@ -226,3 +228,70 @@ def test_a_sham_interrupts_the_policy_and_drives_no_tick() -> None:
 def test_a_verdict_that_names_an_unknown_skill_changes_nothing() -> None:
     result, _, _ = run({10: [recover("nobody")]}, Wait())
     assert result.recoveries == ()
+
+
+def arbiter_of(
+    said: Mapping[int, Sequence[Verdict]], *, sham: bool = False, begin: bool = True
+) -> tuple[SkillArbiter, Script]:
+    monitor = Script(said)
+    budgets = Budgets(interventions=3, per_skill=2, share=0.2, pause_s=0.5)
+    skills = {name: Wait(name) for name in ("a", "b")}
+    arbiter = SkillArbiter(monitor, skills, NoPast(), budgets, sham=sham)
+    if begin:
+        arbiter.begin(Scene(ToySimulator().task("toy_pick", 0), Init(0)))
+    return arbiter, monitor
+
+
+def ruled(arbiter: SkillArbiter, ticks: range, lasts: int = 4) -> list[str]:
+    """Rule so many ticks, recoveries lasting `lasts` of them; return what was ruled."""
+    proprio = (
+        ToySimulator()
+        .make("toy_pick", 0)
+        .reset(Scene(ToySimulator().task("toy_pick", 0), Init(0)))
+        .proprio
+    )
+    driving, since, rulings = "policy", 0, []
+    for index in ticks:
+        if driving != "policy" and index - since >= lasts:
+            arbiter.rule(index, proprio, {}, driving)
+            arbiter.motion_ended(driving, Outcome(True, "waited"))
+            driving = "policy"
+            continue
+        ruling, _ = arbiter.rule(index, proprio, {}, driving)
+        rulings.append(f"{index} {type(ruling).__name__}")
+        if isinstance(ruling, Start):
+            driving, since = ruling.source, index
+            ruling.motion.close()
+    return rulings
+
+
+@pytest.mark.parametrize("at", [0, 4, 9, 15, 29, 60])
+def test_a_restored_arbiter_rules_as_the_one_that_went_on(at: int) -> None:
+    said = {tick: [recover("a"), recover("b")] for tick in range(4, 120)}
+    went_on, monitor = arbiter_of(said)
+    ruled(went_on, range(at))
+    restored, its_monitor = arbiter_of(said, begin=False)
+    restored.restore(went_on.state())
+    its_monitor.tick = monitor.tick
+    rulings = ruled(went_on, range(at, 120))
+    assert ruled(restored, range(at, 120)) == rulings
+    assert restored.state() == went_on.state()
+    assert restored.recoveries() == went_on.recoveries()
+    assert [r.skill for r in went_on.recoveries()] == ["a", "a", "b"]
+
+
+def test_the_state_is_refused_while_a_recovery_runs() -> None:
+    arbiter, _ = arbiter_of({2: [recover("a")]})
+    ruled(arbiter, range(4))
+    with pytest.raises(ConfigError, match="'a' is running"):
+        arbiter.state()
+
+
+def test_a_state_between_a_sham_and_the_next_tick_still_quiets_its_critic() -> None:
+    arbiter, _ = arbiter_of({2: [recover("a")]}, sham=True)
+    ruled(arbiter, range(3))
+    arbiter.motion_ended("skill:a", Outcome(True, "sham"))
+    restored, monitor = arbiter_of({}, sham=True, begin=False)
+    restored.restore(arbiter.state())
+    ruled(restored, range(3, 5))
+    assert monitor.drivers[-2:] == ["skill:a", "policy"]
