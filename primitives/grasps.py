@@ -40,7 +40,7 @@ class HandGeometry:
     """Half length of the hand along the fingers' travel."""
     hand_half_across: float = 0.035
     """Half width of the hand across it."""
-    empty: float = 0.003
+    empty: float = 0.0025
     """An opening up to this after closing means that nothing is held."""
     reach: ReachModel | None = None
     """Tells how far the arm is stretched; None where it need not be minded."""

@@ -278,7 +278,7 @@ class Robot:
             return Outcome(False, "nothing is held")
         seen_at = arm.sense.proprio.t
         yield from arm.look(role, "object")
-        place = arm.estimate(role)
+        place = arm.estimate(role) or self._where_it_was(role)
         if place is None:
             return Outcome(False, f"the {role} was not found")
         load = self._present_load(seen_at)
@@ -294,6 +294,11 @@ class Robot:
         if outcome.completed:
             self._load = None
         return outcome
+
+    def _where_it_was(self, role: str) -> Estimate | None:
+        """Return where a receptacle was last seen: arm and load often hide it, and it stays."""
+        seen = self._last_seen(role)
+        return None if seen is None else seen[0]
 
     def _present_load(self, since: float) -> Load:
         """Return how what is held lies in the hand: remembered, or seen where it has shifted."""

@@ -47,7 +47,7 @@ class RandomMonitor:
         if not past:
             raise ConfigError("there is no past episode to take the times of interventions from")
         drawn = past[int(np.random.default_rng(seed).integers(len(past)))]
-        self._plan = tuple((int(t.share * max_steps), t.skill) for t in drawn)
+        self._plan = tuple((round(t.share * max_steps), t.skill) for t in drawn)
         self.begin()
 
     def begin(self) -> None:
@@ -86,3 +86,12 @@ def read_triggers(path: Path) -> tuple[Episode, ...]:
             f"{path} holds no times of interventions ({error}); the control `random` needs those "
             "of the bundle on development scenes"
         ) from error
+
+
+def triggers_text(episodes: Sequence[Episode]) -> str:
+    """Return interventions as the text that `read_triggers` reads, one episode a line."""
+    lines = [
+        json.dumps([{"share": round(t.share, 4), "skill": t.skill} for t in episode])
+        for episode in episodes
+    ]
+    return '{"episodes": [\n' + ",\n".join(lines) + "\n]}\n"

@@ -29,7 +29,7 @@ _LIKELY = 0.75
 _CARRIED = 0.04
 """What is this near, metres, to where the hand would have carried the thing is the thing."""
 _AROUND = (0.0025, 0.074)
-"""Openings of a hand that may hold something, metres: not shut (`GripperLimits.empty`), not open."""
+"""Openings of a hand that may hold something, metres: neither shut nor open."""
 _IN_HAND = 0.03
 """Metres by which a thing at the hand must fit better than one at the old place."""
 

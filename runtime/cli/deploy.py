@@ -49,6 +49,8 @@ ISOLATIONS: Final = ("none", "process")
 """Where critics run: in the process of the loop, or in one of their own that can only judge."""
 TRIGGERS: Final = "starter-triggers.json"
 """When and how the starter bundle intervened on development scenes, for the control `random`."""
+OWN_TRIGGERS: Final = "triggers.json"
+"""The same for the bundle in a folder, lying in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +101,8 @@ def bundle_digest(spec: RunSpec) -> str:
     if digest and "calibration" in spec.options:
         text = Path(spec.options["calibration"]).read_bytes()
         digest = hashlib.sha256(digest.encode() + text).hexdigest()
-    if control == "random" and (library_folder() / TRIGGERS).exists():
-        text = (library_folder() / TRIGGERS).read_bytes()
+    if control == "random" and _triggers_of(name).exists():
+        text = _triggers_of(name).read_bytes()
         digest = hashlib.sha256(digest.encode() + text).hexdigest()
     return f"{control}:{digest}" if control else digest
 
@@ -138,13 +140,19 @@ def _check_control(spec: RunSpec) -> None:
                 raise ConfigError(f"takeover runs without critics; leave --{option} out")
     if control == "random":
         known = {package.name for package in bundle_of(spec.bundle).packages}
-        past = read_triggers(library_folder() / TRIGGERS)
+        past = read_triggers(_triggers_of(spec.bundle))
         strange = {trigger.skill for episode in past for trigger in episode} - known
         if strange:
             raise ConfigError(
                 f"the recorded interventions are of {', '.join(sorted(strange))}, which the bundle "
                 f"{name!r} does not hold; record those of this bundle"
             )
+
+
+def _triggers_of(bundle: str) -> Path:
+    """Return the file with the interventions of the bundle behind the control `random`."""
+    own = Path(split_bundle(bundle)[1]) / OWN_TRIGGERS
+    return own if own.exists() else library_folder() / TRIGGERS
 
 
 def deploy(spec: RunSpec, env: Env, scene: Scene, policy: PolicySpec | None) -> Deployment:
@@ -205,7 +213,7 @@ def deploy(spec: RunSpec, env: Env, scene: Scene, policy: PolicySpec | None) -> 
 
 
 def _random_monitor(spec: RunSpec, scene: Scene) -> RandomMonitor:
-    past = read_triggers(library_folder() / TRIGGERS)
+    past = read_triggers(_triggers_of(spec.bundle))
     task = scene.task
     seed = [zlib.crc32(f"{task.suite}/{task.index}/{spec.layout}".encode()), spec.seed]
     return RandomMonitor(past, task.max_steps, [*seed, spec.policy_seed])

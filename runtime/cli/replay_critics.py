@@ -43,7 +43,7 @@ def command(
 ) -> None:
     """Let critics judge logged episodes again; exit 1 where a log of theirs says otherwise."""
     loaded = load_bundle(bundle)
-    compared = [_compare(path, episode, loaded) for path, episode in _episodes(logs)]
+    compared = [_compare(path, episode, loaded) for path, episode in logged_episodes(logs)]
     own = [each for each in compared if each.same_bundle]
     wrong = [each for each in own if each.differs_at is not None]
     if as_json:
@@ -64,7 +64,12 @@ def command(
         raise typer.Exit(1)
 
 
-def _episodes(folders: Sequence[Path]) -> Iterator[tuple[Path, LoggedEpisode]]:
+def logged_episodes(folders: Sequence[Path]) -> Iterator[tuple[Path, LoggedEpisode]]:
+    """Yield every episode log below some folders, in the order of their names.
+
+    Raises:
+        ConfigError: there is none.
+    """
     paths = sorted({path.parent for folder in folders for path in folder.rglob(HEADER)})
     if not paths:
         raise ConfigError(f"no episode log lies below {', '.join(map(str, folders))}")

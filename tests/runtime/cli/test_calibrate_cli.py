@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -206,3 +207,37 @@ def test_replayed_verdicts_are_those_of_the_logs_and_a_forged_one_is_found(
     (forged / "episode.json").write_text(json.dumps(header))
     code, answer = asked(capsys, "replay", str(forged), "--bundle", str(strict))
     assert (code, answer["differing"]) == (1, 1)
+
+
+def test_recorded_interventions_are_those_of_the_control_random(
+    skill: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bundle = tmp_path / "bundle"
+    shutil.copytree(skill, bundle / "brisk")
+    live = shadow(bundle, options={"recovery_share": "0.5"})
+    assembler = Assembler()
+    acted = [
+        assembler.assemble(replace(live, seed=seed), tmp_path / f"{seed}").episode.run()
+        for seed in range(2)
+    ]
+    logs = [str(tmp_path / f"{seed}") for seed in range(2)]
+    out = str(bundle / "triggers.json")
+    code, answer = asked(capsys, "triggers", *logs, "--out", out)
+
+    assert code == 0
+    assert answer["interventions"] == sum(len(result.recoveries) for result in acted) > 0
+    at_random = replace(live, bundle=f"random:{bundle}", seed=7)
+    drawn = assembler.assemble(at_random, tmp_path / "random").episode.run().recoveries
+    assembler.close()
+    assert {recovery.critic for recovery in drawn} == {"random"}
+    first = {result.recoveries[0].tick for result in acted if result.recoveries}
+    assert drawn[0].tick in first
+
+
+def test_interventions_of_a_shadow_run_are_refused(
+    logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, answer = asked(capsys, "triggers", str(logs), "--out", str(tmp_path / "triggers.json"))
+
+    assert code == 1
+    assert "shadow run" in str(answer["error"])
