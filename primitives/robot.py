@@ -282,10 +282,12 @@ class Robot:
         if place is None:
             return Outcome(False, f"the {role} was not found")
         load = self._present_load(seen_at)
+        if load is None:
+            yield from self._show(place)
+            load = self._present_load(seen_at) or self._guessed_load()
         held = (load.middle(arm), float(load.extent[:2].max()) / 2.0)
-        around = Surroundings(
-            arm.sense.heights, place, held=held, hand=arm.position, reach=arm.reach
-        )
+        heights = arm.sense.heights
+        around = Surroundings(heights, place, held=held, hand=arm.position, reach=arm.reach)
         goal = goal_in(place, load, arm) if self._placement == "in" else goal_on(place)
         outcome = yield from carry(arm, load, goal, around)
         if not outcome.completed:
@@ -300,8 +302,8 @@ class Robot:
         seen = self._last_seen(role)
         return None if seen is None else seen[0]
 
-    def _present_load(self, since: float) -> Load:
-        """Return how what is held lies in the hand: remembered, or seen where it has shifted."""
+    def _present_load(self, since: float) -> Load | None:
+        """Return how what is held lies in the hand, remembered or seen; None if nobody knows."""
         arm, known = self._arm, self._load
         # A rim settles in the fingers by itself, so only the width of a thicker thing tells.
         thick = known is not None and self._gripped > _THICK
@@ -316,7 +318,17 @@ class Robot:
             if known is not None and away < _IN_HAND:
                 shift = float(np.linalg.norm((seen.middle(arm) - known.middle(arm))[:2]))
                 return seen if shift > _SHIFTED else known
-        return known or self._guessed_load()
+        return known
+
+    def _show(self, place: Estimate) -> Steps[None]:
+        """Carry what is held, however it lies, high over its place and look at it there."""
+        arm, thing = self._arm, self._guessed_load()
+        around = Surroundings(arm.sense.heights, place, hand=arm.position, reach=arm.reach)
+        high = max(float(arm.position[2]), top_of(place) + 0.15)
+        over = np.array([*place.position[:2], high])
+        way = around.way_over(arm.position, over, arm.hand, float(thing.extent[2]))
+        yield from motions.fly(arm, over, downward(arm.rotation), way)
+        yield from arm.look("object")
 
     def _guessed_load(self) -> Load:
         """Return how a thing of known size lies in the hand if it was taken as usual."""

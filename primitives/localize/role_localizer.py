@@ -24,6 +24,8 @@ _AFAR = 0.08
 _SURE_AFAR = 0.65
 """A tracked thing that shows up further than `_AFAR`, metres, from where it may be must be seen
 with this confidence."""
+_HIDES = 0.12
+"""A hand hides what is this near to it across the ground, metres."""
 _LIKELY = 0.75
 """Share of the surest one's confidence that the anchor of a relation must have."""
 _CARRIED = 0.04
@@ -263,10 +265,16 @@ def _same(
     elif not stayed:
         own = carried or own
     nearest = min(own, key=lambda s: _strangeness(s, track, observation), default=None)
-    if nearest is None or nearest.confidence >= _SURE_AFAR:
+    if nearest is None or _strangeness(nearest, track, observation) < _AFAR:
         return nearest
-    # A faint likeness elsewhere is no sighting of what is hidden.
-    return nearest if _strangeness(nearest, track, observation) < _AFAR else None
+    # A likeness elsewhere is no sighting of what the hand hides, nor is a faint one ever.
+    hidden = _under_a_hand(track.sighting, observation)
+    return nearest if nearest.confidence >= _SURE_AFAR and not hidden else None
+
+
+def _under_a_hand(sighting: Sighting, observation: Observation) -> bool:
+    at = sighting.position[:2]
+    return any(math.dist(at, arm.ee_pos[:2]) < _HIDES for arm in observation.proprio.arms)
 
 
 def _gripped(observation: Observation) -> bool:

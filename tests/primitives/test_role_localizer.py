@@ -264,12 +264,14 @@ def test_a_faint_likeness_elsewhere_is_no_sighting_of_what_is_hidden() -> None:
     plate = seen("plate", 0.0, 0.1)
     finder = Listed(plate)
     localizer = RoleLocalizer(finder, parse_instruction("put the cube on the plate"))
-    localizer.locate(at(0.0), ["receptacle"])
+    aside, over = (0.0, -0.2, 0.1), (0.0, 0.1, 0.1)
+    localizer.locate(at(0.0, hand=aside), ["receptacle"])
 
     finder.sightings = (replace(seen("plate", 0.3, 0.1), confidence=0.55),)
-    assert localizer.locate(at(1.0), ["receptacle"]) == {}
+    assert localizer.locate(at(1.0, hand=aside), ["receptacle"]) == {}
     finder.sightings = (replace(seen("plate", 0.3, 0.1), confidence=0.9),)
-    assert localizer.locate(at(2.0), ["receptacle"])["receptacle"].position[0] == 0.3
+    assert localizer.locate(at(2.0, hand=over), ["receptacle"]) == {}
+    assert localizer.locate(at(3.0, hand=aside), ["receptacle"])["receptacle"].position[0] == 0.3
 
 
 def test_what_came_along_with_the_hand_is_followed_past_its_twin() -> None:

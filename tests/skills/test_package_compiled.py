@@ -58,16 +58,12 @@ def test_a_compiled_skill_is_what_the_arbiter_asks_for() -> None:
     skill: Skill = compiled("regrasp")
 
     assert skill.name == "regrasp"
-    assert skill.max_ticks == 160
+    assert skill.max_ticks == 240
 
 
 @pytest.mark.parametrize("name", ["regrasp", "pick-up-again", "wrong-object"])
-def test_skills_that_fetch_the_object_end_holding_it(name: str) -> None:
-    run = recovered(name)
-
-    assert run.outcome is not None
-    assert run.outcome.completed, run.outcome.reason
-    assert run.opening > 0.02
+def test_skills_that_fetch_the_object_bring_it_where_it_belongs(name: str) -> None:
+    assert recovered(name).result.success
 
 
 def test_reseat_ends_with_the_object_on_the_receptacle() -> None:
@@ -88,10 +84,7 @@ def test_restage_ends_above_the_object() -> None:
 
 
 def test_wrong_object_sets_down_what_it_holds_first() -> None:
-    run = recovered("wrong-object", first="object", holding=1.0)
-
-    assert run.outcome is not None
-    assert run.outcome.completed, run.outcome.reason
+    assert recovered("wrong-object", first="object", holding=1.0).result.success
 
 
 def test_fresh_sample_moves_nothing() -> None:
