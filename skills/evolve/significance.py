@@ -53,7 +53,7 @@ def tango_interval(wins: int, harms: int, pairs: int, confidence: float = 0.95) 
     Tango 1998 (Statistics in Medicine 17, 891), by bisection of the score in the difference.
 
     >>> [round(bound, 3) for bound in tango_interval(21, 1, 50)]
-    [0.251, 0.54]
+    [0.249, 0.544]
 
     Raises:
         ValueError: the counts are impossible.
@@ -126,8 +126,8 @@ def unpaired(first: tuple[int, int], second: tuple[int, int]) -> UnpairedTest:
 def probability_better(first: tuple[int, int], second: tuple[int, int]) -> float:
     """Return the posterior probability that the second rate is the higher; it never decides.
 
-    Uniform priors on both rates; the exact sum of Beta functions of Miller 2015 ("Formulas for
-    Bayesian A/B testing"), from the identity of Cook 2005.
+    Uniform priors on both rates; the exact sum of Beta functions in Miller, "Formulas for Bayesian
+    A/B testing".
 
     >>> round(probability_better((25, 50), (29, 50)), 6)
     0.786481
