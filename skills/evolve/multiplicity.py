@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+import numpy as np
 from scipy.stats import binom
 from statsmodels.stats.multitest import multipletests
 
@@ -162,7 +163,7 @@ def chance_of_more(promotions: int, alphas: Sequence[float]) -> float:
     """
     masses = [1.0]
     for alpha, count in _counted(alphas):
-        own = binom.pmf(range(count + 1), count, alpha)
+        own = np.asarray(binom.pmf(np.arange(count + 1), count, alpha))
         joined = [0.0] * (promotions if promotions else 1)
         for i, mass in enumerate(masses):
             for j in range(min(count, len(joined) - 1 - i) + 1):

@@ -80,7 +80,7 @@ def _binomial_masses(
 
 
 def _power_given(differing: npt.NDArray[np.int64], share: float, alpha: float) -> Floats:
-    least = binom.isf(alpha, differing, 0.5).astype(np.int64) + 1
+    least = np.asarray(binom.isf(alpha, differing, 0.5), dtype=np.int64) + 1
     # The inverse is found in floating point: at an exact tie it may be one too strict.
     looser = np.where(least >= 1, bdtrc(least - 2.0, differing, 0.5), 1.0)
     least = np.where((least >= 2) & (looser <= alpha), least - 1, least)

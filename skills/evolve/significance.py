@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
 from scipy.special import betaln, ndtr, ndtri
 from scipy.stats import barnard_exact, beta, boschloo_exact, fisher_exact
 
@@ -115,7 +116,7 @@ def unpaired(first: tuple[int, int], second: tuple[int, int]) -> UnpairedTest:
     for successes, n in (first, second):
         if not 0 <= successes <= n or n == 0:
             raise ValueError(f"expected 0 <= successes <= n with n > 0; got {successes} of {n}")
-    table = [[second[0], first[0]], [second[1] - second[0], first[1] - first[0]]]
+    table = np.array([[second[0], first[0]], [second[1] - second[0], first[1] - first[0]]])
     return UnpairedTest(
         float(fisher_exact(table, alternative="greater").pvalue),
         float(boschloo_exact(table, alternative="greater").pvalue),
@@ -159,10 +160,12 @@ def infrastructure_imbalance(missing_baseline: int, missing_candidate: int, pair
 
     Fisher 1922, as in scipy. Below 0.05 the comparison is not to be trusted.
     """
-    table = [
-        [missing_candidate, pairs - missing_candidate],
-        [missing_baseline, pairs - missing_baseline],
-    ]
+    table = np.array(
+        [
+            [missing_candidate, pairs - missing_candidate],
+            [missing_baseline, pairs - missing_baseline],
+        ]
+    )
     return float(fisher_exact(table).pvalue)
 
 
