@@ -153,6 +153,6 @@ def _check_same_candidate(
 def _fallen(plan: GatePlan, last: StageResult, evidence: Evidence) -> Decision:
     if last.outcome in ("waiting", "void"):
         return "INCONCLUSIVE"
-    if last.stage == "parent" and is_simpler(last.counts, evidence.cost, plan):
+    if last.stage == "parent" and is_simpler(evidence.parent, evidence.cost, plan):
         return "SIMPLIFY"
     return "REJECT" if last.outcome == "fail" else "INCONCLUSIVE"

@@ -31,7 +31,6 @@ from zetta.skills.evolve.evidence import (
     tally,
 )
 from zetta.skills.evolve.plans import CostLimits, GatePlan, ReliabilityPlan, forgiven_harms
-from zetta.skills.evolve.power import noise_floor
 from zetta.skills.evolve.reliability import Repetitions, pass_power_kept
 from zetta.skills.evolve.sequential import Boundary
 from zetta.skills.evolve.significance import (
@@ -274,17 +273,22 @@ def judge_pass_k(scenes: Sequence[Repetitions], plan: ReliabilityPlan) -> StageR
     return StageResult("pass_k", "pass" if p <= plan.alpha else "fail", reason, figures=figures)
 
 
-def is_simpler(counts: Tally, cost: CostEvidence | None, plan: GatePlan) -> bool:
-    """Say whether a candidate without a gain is surely cheaper and as good within noise.
+def is_simpler(pairs: Sequence[PairedOutcome], cost: CostEvidence | None, plan: GatePlan) -> bool:
+    """Say whether a candidate that was not shown to be better is surely cheaper and no worse.
 
-    Non-inferiority is the no-harm stage's; here the difference on the sealed block must lie within
-    what noise alone shows at the discordance seen.
+    Non-inferiority is the no-harm stage's. Here the whole sealed block must have run, although the
+    test for a gain stopped earlier (three harms can end that test, and say little), and it must
+    show no net loss.
+
+    Raises:
+        GateError: pairs are missing.
+        ValueError: the costs are no pairs.
     """
-    if cost is None or counts.pairs == 0 or judge_timing(cost, plan.cost).outcome != "pass":
+    counts = tally(in_order(pairs, "parent")[: plan.budget.confirmation])
+    if cost is None or counts.pairs < plan.budget.confirmation or counts.harms > counts.wins:
         return False
-    gain = abs(counts.wins - counts.harms) / counts.pairs
-    within_noise = gain <= noise_floor(counts.differing / counts.pairs, counts.pairs)
-    return within_noise and cost_ratio(cost).upper < plan.cost.simpler
+    timely = judge_timing(cost, plan.cost).outcome == "pass"
+    return timely and cost_ratio(cost).upper < plan.cost.simpler
 
 
 def _block(
