@@ -166,9 +166,12 @@ def test_three_harms_are_forgiven_by_153_pairs_but_not_in_one_family() -> None:
     plan = plan_gate(budget=Budget(no_harm=153))
     block = elsewhere("h" * 3 + "w" * 6 + "b" * 144)
     assert judge_no_harm(block, (), plan).outcome == "pass"
-    # Each test is asked: the exact bound holds here, and Tango's does not.
-    alone = judge_no_harm(elsewhere("h" * 3 + "b" * 150), (), plan)
-    assert alone.outcome == ("pass" if alone.figures[1].value <= 0.05 else "fail")
+    # The exact bound forgives three harms; without a win beside them Tango's test does not.
+    lost = judge_no_harm(elsewhere("h" * 3 + "b" * 150), (), plan)
+    assert lost.outcome == "fail"
+    assert lost.figures[1].value > 0.05 >= lost.figures[2].value
+    # Wins do not buy off harms in the exact bound, and a single family is not averaged away.
+    assert judge_no_harm(elsewhere("h" * 4 + "w" * 20 + "b" * 129), (), plan).outcome == "fail"
     family = tuple(replace(p, family="drawer" if i < 6 else "bowl") for i, p in enumerate(block))
     assert judge_no_harm(family, (), plan).outcome == "fail"
     assert "drawer" in judge_no_harm(family, (), plan).reason

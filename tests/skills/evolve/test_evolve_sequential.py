@@ -16,9 +16,11 @@ from zetta.skills.evolve.evalues import (
     e_no_harm,
     e_point,
     wald,
+    win_share_anytime,
     wins_needed,
 )
 from zetta.skills.evolve.sequential import best_boundary, operate, sign_boundary
+from zetta.skills.evolve.significance import win_share
 
 BOUNDARIES = [
     (0.025, 20, 0.021925, "7:7, 11:10, 14:12, 16:13, 19:15"),
@@ -176,6 +178,30 @@ def test_the_mixed_e_value_is_the_mean_over_bets(wins: int, harms: int) -> None:
 def test_a_bet_is_fair_or_worse_under_no_gain(wins: int, harms: int) -> None:
     ahead = (e_mix(wins + 1, harms) + e_mix(wins, harms + 1)) / 2
     assert ahead == pytest.approx(e_mix(wins, harms))
+
+
+@pytest.mark.parametrize("share", [0.5, 0.8])
+def test_the_anytime_interval_ever_misses_the_share_in_at_most_alpha(share: float) -> None:
+    missed, unstopped = 0.0, {0: 1.0}  # probability by number of wins
+    for differing in range(1, 61):
+        moved: dict[int, float] = {}
+        for wins, mass in unstopped.items():
+            moved[wins + 1] = moved.get(wins + 1, 0.0) + mass * share
+            moved[wins] = moved.get(wins, 0.0) + mass * (1 - share)
+        for wins in list(moved):
+            low, high = win_share_anytime(wins, differing - wins, 0.2)
+            if not low <= share <= high:
+                missed += moved.pop(wins)
+        unstopped = moved
+    assert 0.01 < missed <= 0.2
+
+
+def test_an_interval_for_all_times_is_wider_than_one_for_one_time() -> None:
+    low, high = win_share_anytime(12, 3)
+    exact = win_share(12, 3)
+    assert low < exact[0] < 0.8 < exact[1] < high
+    assert win_share_anytime(0, 0) == (0.0, 1.0)
+    assert win_share_anytime(5, 0)[1] == 1.0
 
 
 def test_59_pairs_without_a_difference_show_no_harm_at_any_time() -> None:
