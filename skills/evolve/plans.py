@@ -11,20 +11,19 @@ import json
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from scipy.stats import binom
+
 from zetta.runtime.errors import ConfigError, GateError
 from zetta.runtime.records import to_json
 from zetta.skills.evolve.multiplicity import Spending, alpha_of_opening
-from zetta.skills.evolve.power import (
-    harm_pairs_needed,
-    most_harms,
-    no_harm_power,
-    sequential_pairs_needed,
-)
+from zetta.skills.evolve.power import most_harms, sequential_pairs_needed
 from zetta.skills.evolve.sequential import Boundary, best_boundary, operate, sign_boundary
+from zetta.skills.evolve.significance import tango
 
 Control: TypeAlias = Literal["sham", "random"]
 BOUNDARIES_AHEAD = 4
 """Openings a plan prepares boundaries for; at the default budget the third is refused already."""
+MOST_NO_HARM_PAIRS = 5000
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +137,10 @@ class GatePlan:
     same_scene_p: float = 0.20
     """The filter on failed scenes lets p-values up to this through; it spends no risk."""
     margin: float = 0.05
-    """Harm that is still tolerated: a share of pairs."""
+    """Net loss of successes that is still tolerated, a share of pairs: Tango's test."""
+    harm_margin: float = 0.05
+    """Share of pairs that may be broken, whatever is won elsewhere: the exact bound. At equal
+    margins it is the stricter of both whenever nothing is won."""
     no_harm_alpha: float = 0.05
     family_harm: float = 0.10
     """A family of tasks whose harm is surely above this ends the gate."""
@@ -207,7 +209,7 @@ class PlannedPower:
     """What a plan can find at one opening."""
 
     no_harm: float
-    """Probability that the declared effect passes the exact harm bound."""
+    """Probability that the declared effect passes the no-harm stage."""
     superiority: float
     """Probability that it is found better than its parent."""
 
@@ -220,9 +222,7 @@ class PlannedPower:
 def planned_power(plan: GatePlan, opening: int) -> PlannedPower:
     """Return the exact power of the t-th opening at the declared effect."""
     effect, budget = plan.effect, plan.budget
-    no_harm = no_harm_power(
-        plan.margin, budget.no_harm, effect.regression_harm, 1 - plan.no_harm_alpha
-    )
+    no_harm = _no_harm_power(plan, budget.no_harm)
     operation = operate(
         plan.boundaries[opening - 1], effect.win_rate, effect.harm, budget.confirmation
     )
@@ -262,14 +262,16 @@ def check_plan(plan: GatePlan, opening: int) -> None:
 
 def _needed(plan: GatePlan, opening: int, power: PlannedPower) -> str:
     if power.no_harm < plan.power:
-        rate, confidence = plan.effect.regression_harm, 1 - plan.no_harm_alpha
-        if rate >= plan.margin:
+        rate, margin = plan.effect.regression_harm, min(plan.margin, plan.harm_margin)
+        if rate >= margin:
             return (
-                f"a harm of {rate:.1%} is not below the margin of {plan.margin:.1%}: no number "
-                "of no-harm pairs suffices"
+                f"a harm of {rate:.1%} is not below the margin of {margin:.1%}: no number of "
+                "no-harm pairs suffices"
             )
-        pairs = _no_harm_pairs(plan.margin, rate, plan.power, confidence)
-        return f"give the no-harm stage {pairs} pairs instead of {plan.budget.no_harm}"
+        more = range(plan.budget.no_harm + 1, MOST_NO_HARM_PAIRS)
+        enough = next((n for n in more if _no_harm_power(plan, n) >= plan.power), None)
+        needed = f"{enough} pairs" if enough else f"more than {MOST_NO_HARM_PAIRS} pairs"
+        return f"give the no-harm stage {needed} instead of {plan.budget.no_harm}"
     pairs = sequential_pairs_needed(
         plan.effect.win_rate,
         plan.effect.harm,
@@ -282,16 +284,14 @@ def _needed(plan: GatePlan, opening: int, power: PlannedPower) -> str:
     )
 
 
-def _no_harm_pairs(margin: float, rate: float, power: float, confidence: float) -> int:
-    """Return the least number of pairs, at which one more harm is forgiven, that suffices."""
-    harms = 0
-    while True:
-        pairs = harm_pairs_needed(margin, harms, confidence)
-        if no_harm_power(margin, pairs, rate, confidence) >= power:
-            return pairs
-        harms += 1
+def _no_harm_power(plan: GatePlan, pairs: int) -> float:
+    """Return the probability that the declared regression harm passes both tests, without a win."""
+    harms = most_harms(plan.harm_margin, pairs, 1 - plan.no_harm_alpha)
+    while harms >= 0 and tango(0, harms, pairs, plan.margin).p > plan.no_harm_alpha:
+        harms -= 1
+    return float(binom.cdf(harms, pairs, plan.effect.regression_harm)) if harms >= 0 else 0.0
 
 
 def forgiven_harms(plan: GatePlan) -> int:
     """Return how many harms the exact bound of the no-harm stage forgives."""
-    return most_harms(plan.margin, plan.budget.no_harm, 1 - plan.no_harm_alpha)
+    return most_harms(plan.harm_margin, plan.budget.no_harm, 1 - plan.no_harm_alpha)

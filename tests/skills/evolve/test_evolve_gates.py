@@ -32,8 +32,10 @@ from zetta.skills.evolve.plans import (
     plan_gate,
     planned_power,
 )
+from zetta.skills.evolve.power import most_harms
 from zetta.skills.evolve.reliability import Repetitions
 from zetta.skills.evolve.sequential import sign_boundary
+from zetta.skills.evolve.significance import tango
 from zetta.skills.evolve.stages import (
     cost_ratio,
     judge_no_harm,
@@ -166,15 +168,22 @@ def test_three_harms_are_forgiven_by_153_pairs_but_not_in_one_family() -> None:
     plan = plan_gate(budget=Budget(no_harm=153))
     block = elsewhere("h" * 3 + "w" * 6 + "b" * 144)
     assert judge_no_harm(block, (), plan).outcome == "pass"
-    # The exact bound forgives three harms; without a win beside them Tango's test does not.
-    lost = judge_no_harm(elsewhere("h" * 3 + "b" * 150), (), plan)
-    assert lost.outcome == "fail"
-    assert lost.figures[1].value > 0.05 >= lost.figures[2].value
+    # A wider bound forgives eight harms, but a net loss of eight is too much for Tango's test.
+    wide = replace(plan, harm_margin=0.1)
+    assert judge_no_harm(elsewhere("h" * 8 + "b" * 145), (), wide).outcome == "fail"
+    assert judge_no_harm(elsewhere("h" * 8 + "w" * 8 + "b" * 137), (), wide).outcome == "pass"
     # Wins do not buy off harms in the exact bound, and a single family is not averaged away.
     assert judge_no_harm(elsewhere("h" * 4 + "w" * 20 + "b" * 129), (), plan).outcome == "fail"
     family = tuple(replace(p, family="drawer" if i < 6 else "bowl") for i, p in enumerate(block))
     assert judge_no_harm(family, (), plan).outcome == "fail"
     assert "drawer" in judge_no_harm(family, (), plan).reason
+
+
+@given(st.integers(5, 400), st.sampled_from([0.02, 0.05, 0.1]))
+def test_at_equal_margins_the_exact_bound_is_the_stricter_test(pairs: int, margin: float) -> None:
+    harms = most_harms(margin, pairs)
+    if harms >= 0:
+        assert tango(0, harms, pairs, margin).p <= 0.05
 
 
 def test_seeds_of_one_scene_are_no_independent_evidence() -> None:
