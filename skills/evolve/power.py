@@ -90,12 +90,18 @@ def _power_given(differing: npt.NDArray[np.int64], share: float, alpha: float) -
 
 def sequential_pairs_needed(win_rate: float, harm_rate: float, alpha: float, power: float) -> int:
     """Return the least cap on pairs at which the best sequential boundary has the power."""
-    pairs = pairs_needed(win_rate, harm_rate, alpha, power)  # a look early never needs fewer
-    while True:
+
+    def suffices(pairs: int) -> bool:
         boundary = best_boundary(alpha, win_rate, harm_rate, pairs)
-        if operate(boundary, win_rate, harm_rate, pairs).power >= power:
-            return pairs
-        pairs += 1
+        return operate(boundary, win_rate, harm_rate, pairs).power >= power
+
+    # Looks cost a little power, so the fixed test's number is where the search begins.
+    pairs = pairs_needed(win_rate, harm_rate, alpha, power)
+    while not suffices(pairs):
+        pairs += max(1, pairs // 20)
+    while pairs > 1 and suffices(pairs - 1):
+        pairs -= 1
+    return pairs
 
 
 @dataclass(frozen=True, slots=True)
