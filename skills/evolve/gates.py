@@ -1,6 +1,6 @@
 """The gate: from a plan, an opening and all runs to one verdict with its reasons.
 
-Pure and deterministic: no clock, no model, no draw, and nothing depends on how many workers there
+Pure and deterministic: no clock, no model, no unseeded draw, whatever the number of workers there
 were. Promotion needs every stage, each at its own level, so the levels are not corrected for one
 another (intersection-union test, Berger 1982, Technometrics 24, 295); the three superiority tests
 come in a fixed order, parent, sham, random, for the same reason.
