@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from scipy.special import bdtr, bdtrc, ndtri  # scipy.stats takes two seconds to import
+from scipy.special import bdtr, bdtrc, betaincinv, ndtri  # scipy.stats takes two seconds to import
 
 Interval: TypeAlias = tuple[float, float]
 
@@ -21,6 +21,8 @@ BOOTSTRAP_DRAWS = 10_000
 EXACT_SIGN_FLIPS = 16
 """Up to this many scenes every assignment of signs is counted; above, signs are drawn."""
 SIGN_FLIP_DRAWS = 100_000
+ROUNDING = 1e-9
+"""Sums of shares that differ by less are equal."""
 
 
 def wilson(successes: int, n: int, confidence: float = 0.95) -> Interval:
@@ -44,6 +46,46 @@ def wilson(successes: int, n: int, confidence: float = 0.95) -> Interval:
     low = 0.0 if successes == 0 else centre - half
     high = 1.0 if successes == n else centre + half
     return low, high
+
+
+def clopper_pearson(successes: int, n: int, confidence: float = 0.95) -> Interval:
+    """Return the exact two-sided interval of a rate (Clopper and Pearson 1934).
+
+    >>> [round(bound, 4) for bound in clopper_pearson(9, 10)]
+    [0.555, 0.9975]
+
+    Raises:
+        ValueError: the counts are impossible.
+    """
+    one_sided = (1 + confidence) / 2
+    return lower_bound(successes, n, one_sided), upper_bound(successes, n, one_sided)
+
+
+def upper_bound(successes: int, n: int, confidence: float = 0.95) -> float:
+    """Return the exact one-sided upper bound of a rate (Clopper and Pearson 1934).
+
+    >>> round(upper_bound(0, 59), 4)
+    0.0495
+
+    Raises:
+        ValueError: the counts are impossible.
+    """
+    _check_counts(successes, n)
+    if successes == n:
+        return 1.0
+    return float(betaincinv(successes + 1, n - successes, confidence))
+
+
+def lower_bound(successes: int, n: int, confidence: float = 0.95) -> float:
+    """Return the exact one-sided lower bound of a rate (Clopper and Pearson 1934).
+
+    Raises:
+        ValueError: the counts are impossible.
+    """
+    _check_counts(successes, n)
+    if successes == 0:
+        return 0.0
+    return float(betaincinv(successes, n - successes + 1, 1 - confidence))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +149,7 @@ def newcombe_paired(
     return difference, (difference - below, difference + above)
 
 
-def sign_flip(sums: Sequence[int], seed: int = 0) -> float:
+def sign_flip(sums: Sequence[float], seed: int = 0) -> float:
     """Return the one-sided p-value of the summed differences when signs are exchangeable.
 
     With several policy seeds on one scene the pairs of that scene are not independent: `sums`
@@ -116,16 +158,16 @@ def sign_flip(sums: Sequence[int], seed: int = 0) -> float:
     >>> sign_flip([2, 1, 0, 1, 3, -1, 2, 0, 1, 2])
     0.01953125
     """
-    values = np.array([value for value in sums if value], dtype=np.int64)
+    values = np.array([value for value in sums if value], dtype=np.float64)
     if values.size == 0:
         return 1.0
-    observed = int(values.sum())
+    observed = float(values.sum()) - ROUNDING
     if values.size <= EXACT_SIGN_FLIPS:
         bits = np.arange(2**values.size)[:, None] >> np.arange(values.size) & 1
         return float(np.mean((2 * bits - 1) @ values >= observed))
     generator = np.random.default_rng(seed)
     signs = 2 * generator.integers(0, 2, (SIGN_FLIP_DRAWS, values.size), dtype=np.int8) - 1
-    reached = int(np.count_nonzero(signs.astype(np.int64) @ values >= observed))
+    reached = int(np.count_nonzero(signs.astype(np.float64) @ values >= observed))
     return (reached + 1) / (SIGN_FLIP_DRAWS + 1)  # the observed assignment counts as one draw
 
 

@@ -9,10 +9,13 @@ from hypothesis import strategies as st
 
 from zetta.runtime.success_rates import (
     EXACT_SIGN_FLIPS,
+    clopper_pearson,
+    lower_bound,
     macro_average,
     mcnemar,
     newcombe_paired,
     sign_flip,
+    upper_bound,
     wilson,
 )
 
@@ -30,6 +33,21 @@ WILSON = [
     (32, 100, 0.2367, 0.4166),
     (71, 100, 0.6146, 0.7899),
     (368, 500, 0.6957, 0.7727),
+]
+EXACT = [
+    (0, 10, 0, 0.3085, 0.2589, 0),
+    (0, 20, 0, 0.1684, 0.1391, 0),
+    (0, 50, 0, 0.0711, 0.0582, 0),
+    (0, 59, 0, 0.0606, 0.0495, 0),
+    (1, 20, 0.0013, 0.2487, 0.2161, 0.0026),
+    (3, 20, 0.0321, 0.3789, 0.3437, 0.0422),
+    (19, 20, 0.7513, 0.9987, 0.9974, 0.7839),
+    (20, 20, 0.8316, 1, 1, 0.8609),
+    (10, 20, 0.2720, 0.7280, 0.6980, 0.3020),
+    (9, 10, 0.5550, 0.9975, 0.9949, 0.6058),
+    (32, 100, 0.2302, 0.4208, 0.4051, 0.2431),
+    (71, 100, 0.6107, 0.7964, 0.7841, 0.6263),
+    (368, 500, 0.6950, 0.7741, 0.7683, 0.7016),
 ]
 MCNEMAR = [
     (0, 0, 1, 1, 0.5),
@@ -67,6 +85,15 @@ def test_wilson_gives_the_reference_interval(
     assert wilson(successes, n) == pytest.approx((low, high), abs=6e-5)
 
 
+@pytest.mark.parametrize(("successes", "n", "low", "high", "upper", "lower"), EXACT)
+def test_exact_bounds_are_those_of_the_reference_table(
+    successes: int, n: int, low: float, high: float, upper: float, lower: float
+) -> None:
+    assert clopper_pearson(successes, n) == pytest.approx((low, high), abs=6e-5)
+    assert upper_bound(successes, n) == pytest.approx(upper, abs=6e-5)
+    assert lower_bound(successes, n) == pytest.approx(lower, abs=6e-5)
+
+
 @pytest.mark.parametrize(("wins", "harms", "one", "two", "mid"), MCNEMAR)
 def test_mcnemar_gives_the_reference_p_values(
     wins: int, harms: int, one: float, two: float, mid: float
@@ -87,6 +114,10 @@ def test_newcombe_gives_the_reference_interval(
 
 def test_sign_flip_gives_the_reference_p_value() -> None:
     assert sign_flip([2, 1, 0, 1, 3, -1, 2, 0, 1, 2]) == 0.01953125
+
+
+def test_sign_flip_takes_shares_as_exactly_as_counts() -> None:
+    assert sign_flip([0.1, 0.2, -0.3, 0.3]) == sign_flip([1, 2, -3, 3])
 
 
 @given(counts, counts)
