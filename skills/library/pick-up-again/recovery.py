@@ -11,7 +11,10 @@ def recover(robot, w, p):
     taken = yield from robot.grasp("object")
     if taken:
         yield from robot.place("receptacle")
+        yield from robot.look("object")
 
 
 def reentry(w, p):
-    return now(w.holding) > 0.5 or now(w.receptacle_offset) < p.away
+    if now(w.receptacle_height) < p.flat:
+        return now(w.holding) > 0.5 or now(w.object_to_receptacle) < p.beside
+    return now(w.holding) > 0.5 or now(w.object_to_receptacle) < p.away

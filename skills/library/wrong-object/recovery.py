@@ -14,7 +14,8 @@ def recover(robot, w, p):
     # A policy that looked for the object elsewhere does not know this scene.
     if taken:
         yield from robot.place("receptacle")
+        yield from robot.look("object")
 
 
 def reentry(w, p):
-    return now(w.holding) > 0.5 or now(w.receptacle_offset) < p.delivered
+    return now(w.holding) > 0.5 or now(w.object_to_receptacle) < p.delivered
