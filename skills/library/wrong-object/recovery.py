@@ -18,4 +18,5 @@ def recover(robot, w, p):
 
 
 def reentry(w, p):
-    return now(w.holding) > 0.5 or now(w.object_to_receptacle) < p.delivered
+    taken = now(w.holding) > 0.5 and now(w.object_offset) < p.far
+    return taken or now(w.object_to_receptacle) < p.delivered
