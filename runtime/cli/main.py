@@ -26,6 +26,7 @@ VERBS: Final[Mapping[str, str]] = {
     "replay": "draw a logged episode again: MP4 or picture strip",
     "train": "train an embedded model from nothing",
     "sims": "list simulators and how to install them",
+    "evolve": "measure the gate that promotes skills",
     "critics": "list, check, replay and calibrate critics",
     "skills": "list, make, check, test and sign skill packages",
     "bench": "measure speed against a baseline",
