@@ -31,9 +31,9 @@ from zetta.runtime.core import (
 from zetta.runtime.episode_log import EpisodeLog, RunFacts
 from zetta.runtime.errors import ConfigError, InfraError, suggest
 from zetta.runtime.loop import Episode
-from zetta.skills.bundles import NO_BUNDLE
 from zetta.sims.toy import ToySimulator
 from zetta.sims.toy_faults import ToyFaults
+from zetta.skills.bundles import NO_BUNDLE
 
 EXPERT: Final = "oracle/expert"
 """The scripted expert of the simulator, which reads simulator truth."""

@@ -182,7 +182,7 @@ def test_a_control_stands_for_the_starter_bundle_unless_another_follows() -> Non
     [
         ("takeover", {"shadow": "yes"}, "leave --shadow out"),
         ("takeover", {"signals": "yes"}, "leave --signals out"),
-        ("random", {}, "holds no times of interventions"),
+        ("random:regrasp", {}, "which the bundle .regrasp. does not hold"),
         ("takeover:none", {}, "a control of nothing"),
         ("none+starter", {}, "among its parts"),
         ("starter+", {}, "among its parts"),
