@@ -10,7 +10,6 @@ import hashlib
 import io
 import json
 from dataclasses import asdict
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -57,7 +56,7 @@ def dump(inner: Any, tick: int, task: Task, seen_from: Array) -> bytes:
             scalars[name] = value
     head = {
         "version": _VERSION,
-        "mujoco": version("mujoco"),
+        "mujoco": mujoco.__version__,
         "model": model_digest(model),
         "tick": tick,
         "task": asdict(task),
@@ -83,7 +82,7 @@ def load(inner: Any, snapshot: bytes, task: Task) -> tuple[int, Task, Array]:
 
     model, data = inner.sim.model._model, inner.sim.data._data
     head, arrays = _read(snapshot)
-    expected = {"version": _VERSION, "mujoco": version("mujoco"), "model": model_digest(model)}
+    expected = {"version": _VERSION, "mujoco": mujoco.__version__, "model": model_digest(model)}
     for name, value in expected.items():
         if head.get(name) != value:
             raise SpecMismatch(

@@ -300,3 +300,48 @@ def test_a_state_between_a_sham_and_the_next_tick_still_quiets_its_critic() -> N
     restored.restore(arbiter.state())
     ruled(restored, range(3, 5))
     assert monitor.drivers[-2:] == ["skill:a", "policy"]
+
+
+# --------------------------------------------------------------------------- orders
+
+
+def rulings_of(arbiter: SkillArbiter, ticks: int) -> list[str]:
+    return [line for line in ruled(arbiter, range(ticks)) if "Start" in line]
+
+
+def test_an_ordered_skill_starts_once_though_no_critic_asks() -> None:
+    arbiter, _ = arbiter_of({})
+    arbiter.order("b")
+    assert rulings_of(arbiter, 100) == ["0 Start"]
+    assert [(r.skill, r.critic) for r in arbiter.recoveries()] == [("b", "branch")]
+
+
+def test_an_order_waits_for_the_precondition_and_not_for_ever() -> None:
+    for ready_at, starts in ((7, ["7 Start"]), (30, [])):
+        arbiter, monitor = arbiter_of({})
+        skill = Wait("late")
+        skill.precondition = lambda window, t=ready_at, m=monitor: m.tick >= t  # type: ignore[misc]
+        arbiter._skills["late"] = skill
+        arbiter.order("late", patience_s=1.0)
+        assert rulings_of(arbiter, 60) == starts
+
+
+def test_an_order_keeps_to_the_budgets_and_gives_way_to_an_abort() -> None:
+    spent, _ = arbiter_of({tick: [recover("a")] for tick in range(60)})
+    rulings_of(spent, 60)
+    spent.order("a", patience_s=0.5)
+    before = len(spent.recoveries())
+    ruled(spent, range(60, 100))
+    assert len(spent.recoveries()) == before == 2
+    arbiter, _ = arbiter_of({0: [Verdict("abort", "stop", "c")]})
+    arbiter.order("a")
+    assert ruled(arbiter, range(1)) == ["0 Abort"]
+
+
+def test_an_order_is_of_a_known_skill_and_is_not_copied() -> None:
+    arbiter, _ = arbiter_of({})
+    with pytest.raises(ConfigError, match="'c' cannot be ordered here"):
+        arbiter.order("c")
+    arbiter.order("a")
+    with pytest.raises(ConfigError, match="an order waits"):
+        arbiter.state()
