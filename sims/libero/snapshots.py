@@ -51,7 +51,8 @@ def dump(inner: Any, tick: int, task: Task, seen_from: Array) -> bytes:
     scalars: dict[str, bool | int | float | None] = {}
     for name, value in vars(inner.robots[0].controller).items():
         if isinstance(value, np.ndarray) and not value.dtype.hasobject:
-            arrays[_CONTROLLER + name] = value
+            # One order in memory: equal states have equal snapshots.
+            arrays[_CONTROLLER + name] = np.array(value, order="C")
         elif value is None or isinstance(value, (bool, int, float)):
             scalars[name] = value
     head = {

@@ -39,8 +39,9 @@ def outcome(result: EpisodeResult | None) -> tuple[object, ...]:
 
 
 def go_on(episode: Episode, snapshot: EpisodeSnapshot, most: int = 10_000) -> None:
-    """Restore a snapshot that has crossed a wire and run at most so many ticks."""
+    """Restore a snapshot that has crossed a wire, check it, and run at most so many ticks."""
     with episode:
         episode.restore(EpisodeSnapshot.from_bytes(snapshot.to_bytes()))
+        assert episode.snapshot().digest == snapshot.digest
         while episode.result is None and episode.index < snapshot.tick + most:
             episode.tick()

@@ -305,6 +305,17 @@ def test_a_state_between_a_sham_and_the_next_tick_still_quiets_its_critic() -> N
 # --------------------------------------------------------------------------- orders
 
 
+class Late(Wait):
+    """A skill that may start from a tick on."""
+
+    def __init__(self, monitor: Script, ready_at: int) -> None:
+        super().__init__("late")
+        self._monitor, self._ready_at = monitor, ready_at
+
+    def precondition(self, window: Window) -> bool:
+        return self._monitor.tick >= self._ready_at
+
+
 def rulings_of(arbiter: SkillArbiter, ticks: int) -> list[str]:
     return [line for line in ruled(arbiter, range(ticks)) if "Start" in line]
 
@@ -318,10 +329,9 @@ def test_an_ordered_skill_starts_once_though_no_critic_asks() -> None:
 
 def test_an_order_waits_for_the_precondition_and_not_for_ever() -> None:
     for ready_at, starts in ((7, ["7 Start"]), (30, [])):
-        arbiter, monitor = arbiter_of({})
-        skill = Wait("late")
-        skill.precondition = lambda window, t=ready_at, m=monitor: m.tick >= t  # type: ignore[misc]
-        arbiter._skills["late"] = skill
+        monitor = Script({})
+        arbiter = SkillArbiter(monitor, {"late": Late(monitor, ready_at)}, NoPast())
+        arbiter.begin(Scene(ToySimulator().task("toy_pick", 0), Init(0)))
         arbiter.order("late", patience_s=1.0)
         assert rulings_of(arbiter, 60) == starts
 

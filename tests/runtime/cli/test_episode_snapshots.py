@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from tests.runtime.snapshot_runs import Diary, go_on, outcome
+from zetta.primitives.motions_carrying import Held, Load
 from zetta.runtime.cli.assemble import Assembler
 from zetta.runtime.cli.branching import BranchFactory
-from zetta.runtime.core import RunSpec, Sampled
+from zetta.runtime.cli.sight import Sight
+from zetta.runtime.core import RunSpec, Sampled, read_only
 from zetta.runtime.errors import ConfigError, SpecMismatch
 from zetta.runtime.loop import POLICY
 from zetta.runtime.snapshot_ring import SnapshotRing, run_with_snapshots
-from zetta.runtime.snapshots import EpisodeSnapshot
+from zetta.runtime.snapshots import EpisodeSnapshot, restore, saved
+from zetta.runtime.wire import unpack
+from zetta.sims.toy import ToySimulator
 from zetta.skills.evolve.branches import Change, branch
 
 SPEC = RunSpec("toy", "toy_pick", 0, Sampled(), 2, "toy/reach-clumsy", 2, "starter", "oracle")
@@ -45,6 +50,9 @@ def test_an_episode_goes_on_bit_exactly_from_any_tick(bundle: str, isolation: st
     drove = [index for index, tick in enumerate(diary.ticks) if tick[1] != POLICY]
     assert bool(drove) == (bundle == "starter")
     after = drove[-1] + 2 if drove else 70
+    if drove:
+        kept = unpack(ring.before(after).localizer)
+        assert set(kept["last_seen"]) == set(kept["tracks"]["tracks"]) == {"object", "receptacle"}
     for tick in {0, 1, 2, 6, 31, after}:
         snapshot = ring.before(tick)
         assert snapshot.tick == tick
@@ -90,3 +98,15 @@ def test_a_candidate_needs_every_signal() -> None:
     factory = BranchFactory(Assembler(), replace(WATCHED, options={}), "starter")
     with pytest.raises(ConfigError, match="set the option signals to 'yes'"):
         factory("regrasp", [])
+
+
+def test_what_the_last_recovery_held_is_known_to_the_next_one() -> None:
+    spec = replace(SPEC, sensing="oracle")
+    env = ToySimulator().make("toy_pick", 0)
+    first, second = (Sight(spec, env, None) for _ in range(2))
+    load = Load(read_only([0.0, 0.0, -0.01]), read_only([0.04, 0.04, 0.05]), read_only(np.eye(3)))
+    first.restore(replace(first.state(), held=Held(load, 0.031)))
+    restore(second, "localizer", saved(first, "localizer"))
+    held = second.robot().held
+    assert (held.opening, held.load is None) == (0.031, False)
+    assert saved(second, "localizer") == saved(first, "localizer")

@@ -16,7 +16,7 @@ from zetta.runtime.snapshots import EpisodeSnapshot
 
 pytestmark = [pytest.mark.libero, pytest.mark.timeout(300)]
 
-LAST = 42
+LAST = 32
 """Ticks that are compared: four looks and, at ticks 8 and 17, chunks that are half used."""
 
 
