@@ -22,6 +22,7 @@ LAST = 32
 
 @pytest.fixture(scope="module")
 def assembler() -> Iterator[Assembler]:
+    # With the simulator in a worker: a process draws one environment only, and tests share one.
     choose_graphics("libero")
     made = Assembler()
     yield made
@@ -31,7 +32,7 @@ def assembler() -> Iterator[Assembler]:
 def test_an_episode_in_libero_goes_on_bit_exactly(assembler: Assembler) -> None:
     spec = RunSpec(
         "libero", "libero_object", 0, Init(1), 0, "zetta/tiny", 3, "starter",
-        options={"temperature": "1"},
+        options={"temperature": "1", "worker": "yes"},
     )  # fmt: skip
     diary = Diary()
     kept: list[EpisodeSnapshot] = []
