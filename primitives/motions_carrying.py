@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -81,6 +82,16 @@ class Load:
     def bottom(self, arm: Arm) -> float:
         """Return the height of its lowest point."""
         return float(self.middle(arm)[2] - self.extent[2] / 2.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What one recovery leaves known to the next about what is in the hand."""
+
+    load: Load | None = None
+    """How it lies there; None while nobody knows."""
+    opening: float = math.nan
+    """Opening of the fingers when it was taken, metres; NaN when nobody knows."""
 
 
 # --------------------------------------------------------------------------- taking

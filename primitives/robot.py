@@ -22,6 +22,7 @@ from zetta.primitives.grasps import (
 from zetta.primitives.motions import Arm, Steps, cm
 from zetta.primitives.motions_carrying import (
     TRIES,
+    Held,
     Load,
     Placement,
     carry,
@@ -56,7 +57,7 @@ class Robot:
     """The primitives of one arm during one recovery.
 
     It remembers what one primitive finds out for the next: how the gripper is commanded and how
-    the held thing lies in the hand. Make a new one for each recovery, after the one `before`.
+    the held thing lies in the hand. Make a new one for each recovery, with what was held `before`.
     """
 
     def __init__(
@@ -68,7 +69,7 @@ class Robot:
         hand: HandGeometry = PANDA,
         placement: Placement = "on",
         clockwise: bool = False,
-        before: Robot | None = None,
+        before: Held | None = None,
         last_seen: Callable[[str], LastSeen | None] = lambda role: None,
     ) -> None:
         """Bind to an arm.
@@ -80,7 +81,7 @@ class Robot:
             hand: geometry of the gripper.
             placement: whether the instruction puts things on or into the receptacle.
             clockwise: how the instruction wants a knob turned, seen from above.
-            before: the robot of the last recovery in this episode; how the thing in its hand lay
+            before: what the robot of the last recovery in this episode held; how it lay in the hand
                 is still true if the fingers are as far apart as they were.
             last_seen: the last estimate of a role and the arm at that moment, for the size of what
                 the hand now hides, and for how it lay in the hand.
@@ -91,9 +92,8 @@ class Robot:
         self._arm = Arm(action, arm, control_hz, hand)
         self._placement: Placement = placement
         self._clockwise = clockwise
-        self._load: Load | None = None if before is None else before._load
-        self._gripped: float = math.nan if before is None else before._gripped
-        """Opening when the load was taken, metres; NaN when nobody knows."""
+        held = before or Held()
+        self._load, self._gripped = held.load, held.opening
         self._last_seen = last_seen
         self._aimed: tuple[Estimate, Grasp] | None = None
         """What the hand last descended to."""
@@ -104,9 +104,9 @@ class Robot:
         return self._clockwise
 
     @property
-    def load(self) -> Load | None:
-        """How the thing in the hand lies there; None while nobody knows."""
-        return self._load
+    def held(self) -> Held:
+        """How the thing in the hand lies there, for the next recovery."""
+        return Held(self._load, self._gripped)
 
     # ------------------------------------------------------------------ proprioception
 

@@ -16,6 +16,8 @@ from zetta.runtime.core import (
     Start,
     Verdict,
 )
+from zetta.runtime.errors import SpecMismatch
+from zetta.runtime.skill_arbiter import ArbiterState
 
 
 class PolicyOnly:
@@ -36,6 +38,22 @@ class PolicyOnly:
     def recoveries(self) -> tuple[Recovery, ...]:
         """Return nothing: there are no skills."""
         return ()
+
+    def state(self) -> ArbiterState:
+        """Return the state of an arbiter that has done nothing yet."""
+        return ArbiterState()
+
+    def restore(self, state: ArbiterState) -> None:
+        """Need nothing.
+
+        Raises:
+            SpecMismatch: it is the state of an arbiter with critics.
+        """
+        if state.monitor:
+            raise SpecMismatch(
+                "the snapshot was taken under a bundle and would go on without one; restore it "
+                "with the same bundle"
+            )
 
 
 class MotionOnly:

@@ -24,6 +24,7 @@ from zetta.runtime.core import (
     Sense,
 )
 from zetta.runtime.errors import SpecMismatch
+from zetta.runtime.snapshots import DriverState, ReseededPolicy, restore, saved
 from zetta.runtime.tracking import converter
 
 TOLERANCE = 1e-6
@@ -78,7 +79,8 @@ class PolicyDriver:
             SpecMismatch: the action conventions cannot be converted.
         """
         self.inferences = 0
-        self._policy, self._env = policy, env
+        self.policy = policy
+        self._env = env
         self._instruction, self._seed = instruction, seed
         self._spec = policy.spec
         self._cameras = tuple(camera.name for camera in self._spec.cameras)
@@ -104,7 +106,7 @@ class PolicyDriver:
             seed = int(sequence.generate_state(1)[0])
         self._handovers += 1
         self.flush()
-        self._policy.reset(self._instruction, seed)
+        self.policy.reset(self._instruction, seed)
 
     def flush(self) -> None:
         """Drop the rows that were not used."""
@@ -122,11 +124,47 @@ class PolicyDriver:
         self._used += 1
         return self._convert(row, proprio)
 
+    def state(self) -> DriverState:
+        """Return all that is remembered, the policy's own state included.
+
+        Raises:
+            ConfigError: the policy cannot be copied.
+        """
+        return DriverState(
+            seed=self._seed,
+            handovers=self._handovers,
+            inferences=self.inferences,
+            chunk=self._chunk,
+            used=self._used,
+            policy=saved(self.policy, "policy"),
+        )
+
+    def restore(self, state: DriverState) -> None:
+        """Continue from `state`, with its seed.
+
+        Raises:
+            ConfigError: the policy cannot be restored.
+            SpecMismatch: it is the state of another policy.
+        """
+        restore(self.policy, "policy", state.policy)
+        self._seed, self._handovers = state.seed, state.handovers
+        self.inferences = state.inferences
+        self._chunk, self._used = state.chunk, state.used
+
+    def reseed(self, seed: int, anew: bool) -> None:
+        """Take later draws from `seed`; `anew` resets the policy as at the start of an episode."""
+        self._seed = seed
+        if anew:
+            self._handovers = 0
+            self.reset()
+        elif isinstance(self.policy, ReseededPolicy):
+            self.policy.reseed(seed)
+
     def _infer(self) -> ActionChunk:
         observation = self._env.observe(self._cameras, depth=self._spec.depth)
         if observation.instruction != self._instruction:
             observation = replace(observation, instruction=self._instruction)
-        chunk = self._policy.infer(observation)
+        chunk = self.policy.infer(observation)
         self.inferences += 1
         expected = (self._spec.horizon, self._spec.action.size)
         if chunk.actions.shape != expected:

@@ -7,20 +7,19 @@ action, the action is checked, the environment steps, the tick is handed to the 
 from __future__ import annotations
 
 import hashlib
-import math
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import TracebackType
 from typing import assert_never
 
 import numpy as np
 
+from zetta.runtime.chunk_signals import ChunkSignals
 from zetta.runtime.compatibility import check_compatible
 from zetta.runtime.core import (
     Abort,
     Action,
-    ActionChunk,
     Arbiter,
     Array,
     Clock,
@@ -44,35 +43,18 @@ from zetta.runtime.core import (
     Tick,
 )
 from zetta.runtime.drivers import ActionCheck, MotionDriver, PolicyDriver
-from zetta.runtime.errors import ConfigError
+from zetta.runtime.errors import ConfigError, SpecMismatch
 from zetta.runtime.pacing import Pacer
+from zetta.runtime.snapshots import EpisodeSnapshot, policy_identity, restore, saved
 
 POLICY = "policy"
 """Source of the ticks that the policy drives."""
 
 
-class ChunkSignals:
-    """A signal source that knows only what the policy says about its own chunk."""
-
-    def begin(self, scene: Scene) -> None:
-        """Need nothing."""
-
-    def update(
-        self,
-        index: int,
-        proprio: Proprio,
-        action: Action | None,
-        chunk: ActionChunk | None,
-        driving: str,
-    ) -> Mapping[str, float]:
-        """Return the pending chunk's `dispersion` in metres, where the policy has that notion."""
-        if chunk is None or math.isnan(chunk.dispersion):
-            return {}
-        return {"dispersion": chunk.dispersion}
-
-
 class Episode:
     """One episode of one scene. `run` once; `begin` and `tick` are for those who step it.
+
+    `restore` in place of `begin` goes on from the snapshot of another one.
 
     Attributes:
         result: what it came to, or None while it runs.
@@ -134,6 +116,12 @@ class Episode:
         self._last_action: Action | None = None
         self._listening: list[EpisodeSink] = []
         self._stop: Stop | None = None
+        self._begun = False
+
+    @property
+    def index(self) -> int:
+        """The tick that comes next."""
+        return self._sources.total()
 
     @property
     def source(self) -> str:
@@ -177,6 +165,7 @@ class Episode:
             InfraError: the environment cannot be reset.
             ConfigError: the arbiter cannot serve this scene.
         """
+        self._begun = True
         self._start = time.perf_counter()
         self._step = self._env.reset(self._scene)
         self._success_at_reset = self._step.success
@@ -186,9 +175,99 @@ class Episode:
             self._policy.reset()
         self._signals.begin(self._scene)
         self._arbiter.begin(self._scene)
+        self._tell_sinks()
+
+    def _tell_sinks(self) -> None:
         for sink in self._sinks:
             sink.begin(self._scene, self._spec, self._instruction, self._step)
             self._listening.append(sink)
+
+    def snapshot(self) -> EpisodeSnapshot:
+        """Return a copy of everything, between two ticks at which the policy drives.
+
+        An episode of the same parts that restores it gives the same actions, verdicts and success
+        as this one. The signals of cameras and the tracks of the localiser go with it; what a
+        sink has written and the wall time do not.
+
+        Raises:
+            ConfigError: a motion drives, the episode does not run, or a part cannot be copied.
+        """
+        if not self._begun or self.result is not None:
+            raise ConfigError("only a running episode can be copied: after begin, before its end")
+        if self._motion is not None or self._policy is None:
+            who = "nobody" if self._motion is None else self._motion.source
+            raise ConfigError(
+                f"{who} drives at tick {self.index} and cannot be copied; take the snapshot "
+                "between two ticks at which the policy drives"
+            )
+        if self._drawn is None:
+            raise ConfigError(f"the environment {self._spec.name} cannot be copied")
+        return EpisodeSnapshot(
+            scene=self._scene,
+            instruction=self._instruction,
+            policy=policy_identity(self._policy.policy),
+            tick=self.index,
+            env=self._drawn.snapshot(),
+            driver=self._policy.state(),
+            signals=saved(self._signals, "signal source"),
+            arbiter=saved(self._arbiter, "arbiter"),
+            localizer=b"" if self._localizer is None else saved(self._localizer, "localizer"),
+            step=self._step,
+            last_action=self._last_action,
+            sources=dict(self._sources),
+            interventions=self._interventions,
+            success_at_reset=self._success_at_reset,
+            scene_digest=self._digest,
+        )
+
+    def restore(self, snapshot: EpisodeSnapshot) -> None:
+        """Go on from `snapshot`, in place of `begin`; the next tick is `snapshot.tick`.
+
+        Raises:
+            ConfigError: this episode has begun, or a part of it cannot be restored.
+            SpecMismatch: the snapshot is one of another scene, policy, bundle or simulator.
+        """
+        if self._begun:
+            raise ConfigError("this episode has begun; restore a snapshot in a new one")
+        if self._policy is None or self._drawn is None:
+            raise ConfigError("without a policy and a simulator no snapshot can go on")
+        mine = (self._scene, self._instruction, policy_identity(self._policy.policy))
+        if mine != (snapshot.scene, snapshot.instruction, snapshot.policy):
+            raise SpecMismatch(
+                f"the snapshot is one of {snapshot.scene}, {snapshot.instruction!r} and the policy "
+                f"{snapshot.policy}; this episode has {mine[0]}, {mine[1]!r} and {mine[2]}"
+            )
+        self._begun = True
+        self._start = time.perf_counter()
+        self._signals.begin(self._scene)
+        self._arbiter.begin(self._scene)
+        self._drawn.restore(snapshot.env)
+        self._policy.restore(snapshot.driver)
+        restore(self._signals, "signal source", snapshot.signals)
+        restore(self._arbiter, "arbiter", snapshot.arbiter)
+        if self._localizer is not None:
+            restore(self._localizer, "localizer", snapshot.localizer)
+        # As it was sensed, to the last bit: a simulator recomputes what it restores.
+        self._step, self._last_action = snapshot.step, snapshot.last_action
+        self._sources = Counter(snapshot.sources)
+        self._interventions = snapshot.interventions
+        self._success_at_reset, self._digest = snapshot.success_at_reset, snapshot.scene_digest
+        self._tell_sinks()
+
+    def reseed(self, seed: int, *, anew: bool = False) -> None:
+        """Give the policy other luck from now on; `anew` lets it begin anew as well.
+
+        Without `anew` a policy that keeps its draws to itself (see `ReseededPolicy`) is left as it
+        is; only its seeds after later hand-backs change.
+
+        Raises:
+            ConfigError: there is no policy, or a negative seed.
+        """
+        if self._policy is None or seed < 0:
+            raise ConfigError(
+                f"got the seed {seed}; a policy and a seed of 0 or greater are needed"
+            )
+        self._policy.reseed(seed, anew)
 
     def tick(self) -> None:
         """Advance one control tick; afterwards `result` says whether it was the last.
@@ -200,7 +279,7 @@ class Episode:
             raise ConfigError("this episode is over; start another one")
         if self._pacer is not None:
             self._pacer.wait()
-        index, proprio = self._sources.total(), self._step.proprio
+        index, proprio = self.index, self._step.proprio
         chunk = self._policy.chunk if self._policy is not None else None
         signals = self._signals.update(index, proprio, self._last_action, chunk, self.source)
         ruling, verdicts = self._arbiter.rule(index, proprio, signals, self.source)

@@ -250,7 +250,7 @@ class Signals:
         self.history.push(self._row)
         return SignalRow(self._column, tuple(values))
 
-    def snapshot(self) -> bytes:
+    def state(self) -> bytes:
         """Return all that is remembered; `restore` continues bit-exactly."""
         memories = {name: asdict(part.memory) for name, part in self._memories.items()}
         budget = self._episode.budget
@@ -261,14 +261,14 @@ class Signals:
         np.savez(buffer, **arrays)  # type: ignore[arg-type]  # a keyword may be allow_pickle
         return buffer.getvalue()
 
-    def restore(self, snapshot: bytes) -> None:
-        """Continue from `snapshot`.
+    def restore(self, state: bytes) -> None:
+        """Continue from `state`.
 
         Raises:
-            SpecMismatch: it is no snapshot, or one of other signals.
+            SpecMismatch: it is no state, or one of other signals.
         """
         try:
-            with np.load(io.BytesIO(snapshot), allow_pickle=False) as saved:
+            with np.load(io.BytesIO(state), allow_pickle=False) as saved:
                 plain: Any = json.loads(saved["signals"].tobytes())
                 history = saved["history"].tobytes()
             memories = {
@@ -278,7 +278,7 @@ class Signals:
             budget, looks = int(plain["budget"]), int(plain["looks"])
         except UNREADABLE as error:
             raise SpecMismatch(
-                f"{len(snapshot)} bytes are no snapshot of these signals ({error}); "
+                f"{len(state)} bytes are no state of these signals ({error}); "
                 "restore it with the same robot, policy and level"
             ) from None
         self.history.restore(history)

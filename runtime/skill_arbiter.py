@@ -24,10 +24,14 @@ from zetta.runtime.core import (
     Verdict,
     Window,
 )
-from zetta.runtime.errors import ConfigError
+from zetta.runtime.errors import ConfigError, suggest
+from zetta.runtime.snapshots import restore, saved
 
 SKILL_PREFIX = "skill:"
 """How the source of a tick begins that a skill drove; its name follows."""
+
+ORDER = "branch"
+"""Who asks for the skill of an order, in the place of a critic's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +54,17 @@ class Budgets:
 class ArbiterState:
     """What an arbiter remembers between two ticks at which the policy drives."""
 
-    recoveries: tuple[Recovery, ...]
-    skill_ticks: int
+    recoveries: tuple[Recovery, ...] = ()
+    skill_ticks: int = 0
     """Ticks that recoveries used."""
-    most_ticks: int
-    """Ticks that they may use in this episode."""
-    free_at: int
+    free_at: int = 0
     """First tick at which the next one may start."""
-    tick: int
+    tick: int = 0
     """The last one that was ruled."""
     sham_drove: str = ""
     """Source that drives as far as the monitor knows at the next tick; empty for the real one."""
+    monitor: bytes = b""
+    """State of the critics; empty where there were none."""
 
 
 class SkillArbiter:
@@ -98,6 +102,9 @@ class SkillArbiter:
         self._monitor, self._skills, self._window = monitor, dict(skills), window
         self._budgets = budgets or Budgets()
         self._shadow, self._sham = shadow, sham
+        self._order: Verdict | None = None
+        self._order_for_s = 0.0
+        self._order_until: int | None = None
         self._forget()
 
     def _forget(self) -> None:
@@ -123,7 +130,7 @@ class SkillArbiter:
         # A sham drives no tick; for the monitor it has driven, or its critic would fire again.
         judged = self._sham_drove or driving
         self._sham_drove = ""
-        verdicts = self._monitor.judge(self._window, judged)
+        verdicts = (*self._ordered(), *self._monitor.judge(self._window, judged))
         ruling = self._decide(verdicts)
         if self._shadow:
             return Continue(), verdicts
@@ -146,12 +153,31 @@ class SkillArbiter:
             return (*self._recoveries[:-1], last)
         return tuple(self._recoveries)
 
-    def state(self) -> ArbiterState:
-        """Return what is remembered between two ticks; the monitor's state is its own.
+    def order(self, skill: str, patience_s: float = 2.0) -> None:
+        """Hand over to `skill` once, whatever critics say, to see what it would do.
+
+        It starts at the next tick at which its precondition holds, within `patience_s`; budgets
+        hold as ever. For a branch of an episode, never for a robot.
 
         Raises:
-            ConfigError: a recovery is running, of which there can be no copy.
+            ConfigError: there is no such skill here.
         """
+        if skill not in self._skills:
+            raise ConfigError(
+                f"the skill {skill!r} cannot be ordered here; {suggest(skill, self._skills)}"
+            )
+        self._order = Verdict("recover", "ordered by a branch", ORDER, skill)
+        self._order_for_s, self._order_until = patience_s, None
+
+    def state(self) -> ArbiterState:
+        """Return what is remembered between two ticks, the monitor's state included.
+
+        Raises:
+            ConfigError: a recovery is running, of which there can be no copy, or the monitor
+                cannot be copied.
+        """
+        if self._order is not None:
+            raise ConfigError("an order waits for its tick; take the state before it is given")
         if self._driving:
             raise ConfigError(
                 f"the recovery {self._recoveries[-1].skill!r} is running and cannot be copied; "
@@ -160,20 +186,40 @@ class SkillArbiter:
         return ArbiterState(
             recoveries=tuple(self._recoveries),
             skill_ticks=self._skill_ticks,
-            most_ticks=self._most_ticks,
             free_at=self._free_at,
             tick=self._tick,
             sham_drove=self._sham_drove,
+            monitor=saved(self._monitor, "monitor"),
         )
 
     def restore(self, state: ArbiterState) -> None:
-        """Continue from `state`, with the policy driving; a recovery of one's own is forgotten."""
+        """Continue from `state` after `begin`, with the policy driving.
+
+        A state without critics lets those of this arbiter begin here.
+
+        Raises:
+            SpecMismatch: it is the state of other critics.
+        """
+        if state.monitor:
+            restore(self._monitor, "monitor", state.monitor)
         self._recoveries = list(state.recoveries)
-        self._skill_ticks, self._most_ticks = state.skill_ticks, state.most_ticks
+        self._skill_ticks = state.skill_ticks
         self._free_at, self._tick = state.free_at, state.tick
         self._sham_drove, self._driving = state.sham_drove, False
 
     # ------------------------------------------------------------------ deciding
+
+    def _ordered(self) -> tuple[Verdict, ...]:
+        """Return the order while it stands."""
+        if self._order is None or self._driving:
+            return ()
+        if self._order_until is None:
+            ticks = round(self._order_for_s * self._window.control_hz)
+            self._order_until = self._tick + ticks
+        if self._tick > self._order_until:
+            self._order = None
+            return ()
+        return (self._order,)
 
     def _decide(self, verdicts: tuple[Verdict, ...]) -> Ruling:
         for verdict in verdicts:
@@ -222,7 +268,7 @@ class SkillArbiter:
             self._pause()
             return Continue()
         self._recoveries.append(recovery)
-        self._driving = True
+        self._driving, self._order = True, None
         source = SKILL_PREFIX + skill.name
         if self._sham:
             self._sham_drove = source

@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 
 from zetta.runtime.core import Verdict, Window
-from zetta.runtime.errors import ConfigError
+from zetta.runtime.errors import ConfigError, SpecMismatch
 from zetta.runtime.skill_arbiter import SKILL_PREFIX
 
 PATIENCE_S = 1.0
@@ -33,6 +33,17 @@ class Trigger:
 
 Episode: TypeAlias = tuple[Trigger, ...]
 """The interventions of one episode, in order; empty where there was none."""
+
+
+@dataclass(frozen=True, slots=True)
+class RandomState:
+    """What a `RandomMonitor` remembers."""
+
+    ticks: tuple[int, ...]
+    """When the triggers are due: another draw cannot go on."""
+    tick: int
+    following: int
+    """Index of the trigger that comes next."""
 
 
 class RandomMonitor:
@@ -67,6 +78,20 @@ class RandomMonitor:
                 return (Verdict("recover", "drawn at random", "random", skill),)
             self._next += 1
         return ()
+
+    def state(self) -> RandomState:
+        """Return all that is remembered."""
+        return RandomState(tuple(tick for tick, _ in self._plan), self._tick, self._next)
+
+    def restore(self, state: RandomState) -> None:
+        """Continue from `state`.
+
+        Raises:
+            SpecMismatch: it is one of another draw.
+        """
+        if state.ticks != self.state().ticks:
+            raise SpecMismatch("the state is one of another random draw; use the same seeds")
+        self._tick, self._next = state.tick, state.following
 
 
 def read_triggers(path: Path) -> tuple[Episode, ...]:

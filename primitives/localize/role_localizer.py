@@ -47,6 +47,15 @@ class _Track:
     """Other things of the same name, where each was last seen."""
 
 
+@dataclass(frozen=True, slots=True)
+class TracksState:
+    """What is remembered from look to look."""
+
+    tracks: Mapping[Role, _Track]
+    with_twins: tuple[str, ...]
+    t: float
+
+
 class RoleLocalizer:
     """Answers where the things named by roles are.
 
@@ -92,6 +101,15 @@ class RoleLocalizer:
         self._tracks.clear()
         self._with_twins.clear()
         self._t = -math.inf
+
+    def state(self) -> TracksState:
+        """Return all that is remembered; what an instruction means follows from itself."""
+        return TracksState(dict(self._tracks), tuple(sorted(self._with_twins)), self._t)
+
+    def restore(self, state: TracksState) -> None:
+        """Continue from `state`."""
+        self._tracks = dict(state.tracks)
+        self._with_twins, self._t = set(state.with_twins), state.t
 
     def locate(self, observation: Observation, roles: Sequence[str]) -> Mapping[str, Estimate]:
         """Return an estimate for each role that is named and seen.

@@ -15,9 +15,16 @@ from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 from zetta.runtime import registry
 from zetta.runtime.arbiter import MotionOnly
-from zetta.runtime.cli.deploy import Deployment, bundle_digest, check_deployment, deploy
+from zetta.runtime.cli.deploy import (
+    Candidate,
+    Deployment,
+    bundle_digest,
+    check_deployment,
+    deploy,
+)
 from zetta.runtime.core import (
     SENSING_LEVELS,
+    Arbiter,
     Clock,
     Env,
     EpisodeSink,
@@ -80,6 +87,7 @@ class Assembled:
     env: Env
     scene: Scene
     facts: RunFacts
+    arbiter: Arbiter
 
 
 class Assembler:
@@ -103,8 +111,11 @@ class Assembler:
         log: Path | None = None,
         sinks: Sequence[EpisodeSink] = (),
         clock: Clock | None = None,
+        candidate: Candidate | None = None,
     ) -> Assembled:
         """Put an episode together; with `log`, it writes its log into that folder.
+
+        `candidate` is a skill that may be ordered through the arbiter.
 
         The episode before it has ended: what ran beside it is closed.
 
@@ -133,7 +144,8 @@ class Assembler:
         )
         logs = [] if log is None else [EpisodeLog(log, spec.sim, facts)]
         self._close_deployed()
-        deployed = self._deployed = _deployed(simulator, env, scene, spec, policy)
+        deployed = _deployed(simulator, env, scene, spec, policy, candidate)
+        self._deployed = deployed
         episode = Episode(
             env,
             scene,
@@ -146,7 +158,7 @@ class Assembler:
             clock=clock,
             any_profile=spec.options.get("any_profile") == "yes",
         )
-        return Assembled(episode, env, scene, facts)
+        return Assembled(episode, env, scene, facts, deployed.arbiter)
 
     def close(self) -> None:
         """Close the environment, the policies and what runs beside the loop."""
@@ -338,10 +350,15 @@ def _check_level(wanted: Sensing, allowed: Sensing, who: str) -> None:
 
 
 def _deployed(
-    simulator: Simulator, env: Env, scene: Scene, spec: RunSpec, policy: Policy | None
+    simulator: Simulator,
+    env: Env,
+    scene: Scene,
+    spec: RunSpec,
+    policy: Policy | None,
+    candidate: Candidate | None,
 ) -> Deployment:
     if policy is not None:
-        return deploy(spec, env, scene, policy.spec)
+        return deploy(spec, env, scene, policy.spec, candidate)
     noise = number(spec.options.get("noise", "0"), "the expert's noise")
     expert = MotionOnly(
         lambda: simulator.expert(env, noise, spec.policy_seed), EXPERT.replace("/", ":")

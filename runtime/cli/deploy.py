@@ -54,6 +54,15 @@ OWN_TRIGGERS: Final = "triggers.json"
 
 
 @dataclass(frozen=True, slots=True)
+class Candidate:
+    """A skill that no critic calls for: it is ordered, in a branch of an episode."""
+
+    bundle: str
+    """Where it is: a bundle as in `--bundle`."""
+    skill: str
+
+
+@dataclass(frozen=True, slots=True)
 class Deployment:
     """The parts of an episode that belong to its bundle."""
 
@@ -155,15 +164,26 @@ def _triggers_of(bundle: str) -> Path:
     return own if own.exists() else library_folder() / TRIGGERS
 
 
-def deploy(spec: RunSpec, env: Env, scene: Scene, policy: PolicySpec | None) -> Deployment:
-    """Put together what `spec.bundle` asks for.
+def deploy(
+    spec: RunSpec,
+    env: Env,
+    scene: Scene,
+    policy: PolicySpec | None,
+    candidate: Candidate | None = None,
+) -> Deployment:
+    """Put together what `spec.bundle` asks for, and beside it a skill that will be ordered.
 
     Raises:
-        ConfigError, ScreenError: see `check_deployment`.
+        ConfigError, ScreenError: see `check_deployment`; or the candidate cannot be ordered.
         InfraError: the finder's weights cannot be read.
     """
     control, name = split_bundle(spec.bundle)
     shown = spec.options.get("signals") == "yes"
+    if candidate is not None and (control or not shown):
+        raise ConfigError(
+            "a candidate is ordered in episodes with every signal and without a control; "
+            "set the option signals to 'yes' and name a plain bundle, for the snapshot too"
+        )
     if name == NO_BUNDLE and not shown:
         return Deployment(PolicyOnly())
     bundle, roles = _calibrated(spec), roles_or_none(scene.task.instruction)
@@ -180,19 +200,11 @@ def deploy(spec: RunSpec, env: Env, scene: Scene, policy: PolicySpec | None) -> 
         wanted=wanted,
         extra=_installed(),
     )
-    if name == NO_BUNDLE:
+    if name == NO_BUNDLE and candidate is None:
         return Deployment(PolicyOnly(), signals, sight)
     packages = [p for p in bundle.packages if p.fits(roles)]
-    skills = [
-        compile_skill(
-            package,
-            bundle.parameters.get(package.name),
-            control_hz=env.spec.control_hz,
-            robot=sight.robot,
-            signals=signals_with(_installed()),
-        )
-        for package in packages
-    ]
+    skills = [_compiled(package, bundle, env, sight) for package in packages]
+    ordered = [] if candidate is None else [_ordered(candidate, spec, env, sight)]
     monitor: Monitor
     isolated = None
     if control == "random":
@@ -203,13 +215,36 @@ def deploy(spec: RunSpec, env: Env, scene: Scene, policy: PolicySpec | None) -> 
         monitor = _monitor(bundle, skills, env.spec.control_hz)
     arbiter = SkillArbiter(
         monitor,
-        {skill.name: skill for skill in skills},
+        {skill.name: skill for skill in (*skills, *ordered)},
         signals.history,
         _budgets(spec),
         shadow=spec.options.get("shadow") == "yes",
         sham=control == "sham",
     )
     return Deployment(arbiter, signals, sight, isolated=isolated)
+
+
+def _compiled(package: SkillPackage, bundle: LoadedBundle, env: Env, sight: Sight) -> CompiledSkill:
+    return compile_skill(
+        package,
+        bundle.parameters.get(package.name),
+        control_hz=env.spec.control_hz,
+        robot=sight.robot,
+        signals=signals_with(_installed()),
+    )
+
+
+def _ordered(candidate: Candidate, spec: RunSpec, env: Env, sight: Sight) -> CompiledSkill:
+    """Return the skill that will be ordered; that of the candidate, even if the bundle has one."""
+    bundle = bundle_of(candidate.bundle)
+    bundle.check_level(spec.sensing)
+    known = {package.name: package for package in bundle.packages}
+    if candidate.skill not in known:
+        raise ConfigError(
+            f"the bundle {candidate.bundle!r} has no skill {candidate.skill!r}; "
+            f"{suggest(candidate.skill, known)}"
+        )
+    return _compiled(known[candidate.skill], bundle, env, sight)
 
 
 def _random_monitor(spec: RunSpec, scene: Scene) -> RandomMonitor:

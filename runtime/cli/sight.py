@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
 
 from zetta.primitives.grasps import HANDS, PANDA
 from zetta.primitives.localize.oracle import OracleFinder
-from zetta.primitives.localize.role_localizer import RoleLocalizer
+from zetta.primitives.localize.role_localizer import RoleLocalizer, TracksState
 from zetta.primitives.localize.sensor_noise import as_sensed
 from zetta.primitives.localize.sightings import Finder
+from zetta.primitives.motions_carrying import Held
 from zetta.primitives.robot import LastSeen, Robot
 from zetta.primitives.roles import Errand, Roles
 from zetta.primitives.takeover import takeover
 from zetta.runtime.arbiter import MotionOnly
 from zetta.runtime.core import (
+    ArmState,
     Env,
     Estimate,
     HeightGrid,
@@ -53,6 +56,27 @@ def check_finder(spec: RunSpec) -> None:
         raise ConfigError(f"unknown localizer {wanted!r}; {suggest(wanted, FINDERS)}")
 
 
+@dataclass(frozen=True, slots=True)
+class SeenState:
+    """Where a thing was, and the arm when it was seen there."""
+
+    estimate: Estimate
+    arm: ArmState
+
+
+@dataclass(frozen=True, slots=True)
+class SightState:
+    """What a `Sight` remembers between two ticks at which the policy drives."""
+
+    tracks: TracksState
+    truth: TracksState | None
+    """Tracks of the labels; None while they were not asked for."""
+    last_seen: Mapping[str, SeenState]
+    """By role."""
+    held: Held | None
+    """What the last recovery left in the hand; None before the first one."""
+
+
 class Sight:
     """What sees for one episode: the localiser of the errand at hand, and who asks it."""
 
@@ -62,6 +86,8 @@ class Sight:
         self._current = self._localizer(roles)
         self._surveyor: RoleLocalizer | None = None
         self._last_robot: Robot | None = None
+        self._held: Held | None = None
+        """What a robot before the first one of this episode held: known after a restore."""
         self._last_seen: dict[str, LastSeen] = {}
         self._as_sensed = spec.options.get("depth_noise") == "yes"
         self.level: Sensing = self._finder.level
@@ -89,25 +115,49 @@ class Sight:
 
     def truth(self) -> Mapping[str, Estimate]:
         """Return where things really are, for labels."""
+        return self._survey().locate(self._env.observe(), self.bound) if self.bound else {}
+
+    def _survey(self) -> RoleLocalizer:
         if self._surveyor is None:
             finder = OracleFinder(_surveyed(self._env).landmarks)
             self._surveyor = RoleLocalizer(finder, self._roles)
-        return self._surveyor.locate(self._env.observe(), self.bound) if self.bound else {}
+        return self._surveyor
 
     def robot(self, errand: Errand | None = None) -> Robot:
         """Make the robot of one recovery, for one errand or for the whole instruction."""
         roles = Roles("", (errand,)) if errand is not None else self._roles
         wanted = roles.placement if roles is not None else None
+        before = self._held if self._last_robot is None else self._last_robot.held
         self._last_robot = Robot(
             self._env.spec.action,
             control_hz=self._env.spec.control_hz,
             hand=HANDS.get(self._env.spec.name, PANDA),
             placement="in" if wanted == "in" else "on",
             clockwise=roles is not None and "turn_off" in roles.verbs_about(["part"]),
-            before=self._last_robot,
+            before=before,
             last_seen=self._last_seen.get,
         )
         return self._last_robot
+
+    def state(self) -> SightState:
+        """Return all that is remembered; while primitives do the whole task there is no copy."""
+        robot, surveyor = self._last_robot, self._surveyor
+        return SightState(
+            tracks=self._current.state(),
+            truth=None if surveyor is None else surveyor.state(),
+            last_seen={role: SeenState(*seen) for role, seen in self._last_seen.items()},
+            held=self._held if robot is None else robot.held,
+        )
+
+    def restore(self, state: SightState) -> None:
+        """Continue from `state`."""
+        self._current.restore(state.tracks)
+        if state.truth is not None:
+            self._survey().restore(state.truth)
+        # The skills' robots hold the dictionary's `get`, so it is changed in place.
+        self._last_seen.clear()
+        self._last_seen.update({r: (s.estimate, s.arm) for r, s in state.last_seen.items()})
+        self._last_robot, self._held = None, state.held
 
     def takeover(self) -> MotionOnly:
         """Return the arbiter that lets primitives do the whole task."""

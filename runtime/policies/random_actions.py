@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 
 import numpy as np
 
 from zetta.runtime.core import ActionChunk, ActionSpec, Array, Observation, PolicySpec
 from zetta.runtime.errors import ConfigError, SpecMismatch
+from zetta.runtime.snapshots import generator_from, generator_text
 
 HORIZON = 8
 PERSISTENCE = 0.8
@@ -19,6 +21,16 @@ ONE_ARM = ActionSpec(
     high=(1.0,) * 7,
     scale=(0.05, 0.05, 0.05, 0.5, 0.5, 0.5, 1.0),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class RandomState:
+    """What the policy remembers."""
+
+    generator: str
+    """Empty before the first reset."""
+    last: Array
+    """The last row. Shape (A,)."""
 
 
 class RandomPolicy:
@@ -68,6 +80,23 @@ class RandomPolicy:
             row[:] = self._step(low, high, self._rng)
         rows.flags.writeable = False
         return ActionChunk(rows, observation.proprio.t)
+
+    def state(self) -> RandomState:
+        """Return all that is remembered."""
+        return RandomState("" if self._rng is None else generator_text(self._rng), self._last)
+
+    def restore(self, state: RandomState) -> None:
+        """Continue from `state`.
+
+        Raises:
+            SpecMismatch: it holds no generator.
+        """
+        self._rng = generator_from(state.generator) if state.generator else None
+        self._last = state.last
+
+    def reseed(self, seed: int) -> None:
+        """Take every later draw from `seed`; the last row stays."""
+        self._rng = np.random.default_rng(seed)
 
     def close(self) -> None:
         """Free nothing."""

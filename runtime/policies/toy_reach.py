@@ -25,6 +25,7 @@ from zetta.runtime.core import (
 from zetta.runtime.errors import ConfigError, SpecMismatch, suggest
 from zetta.runtime.policies.random_actions import ONE_ARM
 from zetta.runtime.policies.toy_sight import COLOURS, Blob, blobs
+from zetta.runtime.snapshots import generator_from, generator_text
 
 HORIZON, REPLAN = 8, 4
 HZ = 20.0
@@ -121,6 +122,19 @@ class _Roll:
     """Where the stage machine is after each row."""
 
 
+@dataclass(frozen=True, slots=True)
+class ReachState:
+    """What the policy remembers."""
+
+    words: tuple[tuple[str, str], ...]
+    generator: str
+    whim: _Whim
+    now: _Moment
+    plan: tuple[_Moment, ...]
+    t: float
+    scene: _Scene | None
+
+
 class ToyReach:
     """The policy. One arm, one camera, chunks of eight rows of which four are used."""
 
@@ -141,7 +155,7 @@ class ToyReach:
             render_profile="toy-fast",
             digest=hashlib.sha256(text.encode()).hexdigest(),
         )
-        self._words: tuple[tuple[str, str], tuple[str, str]] | None = None
+        self._words: tuple[tuple[str, str], ...] = ()
         self._begin(np.random.default_rng(0))
 
     @property
@@ -171,7 +185,7 @@ class ToyReach:
             SpecMismatch: `reset` was not called, there is more than one arm, or the picture,
                 its depth or its calibration is missing.
         """
-        if self._words is None:
+        if not self._words:
             raise SpecMismatch("reset(instruction, seed) comes before the first infer")
         proprio = observation.proprio
         if len(proprio.arms) != 1:
@@ -185,6 +199,27 @@ class ToyReach:
         roll = self._roll(arm, self._scene)
         self._plan = roll.plan
         return self._chunk(roll.rows, proprio.t, self._spread(draws, self._scene))
+
+    def state(self) -> ReachState:
+        """Return all that is remembered."""
+        return ReachState(
+            self._words, generator_text(self._rng), self._whim, self._now, self._plan, self._t,
+            self._scene,
+        )  # fmt: skip
+
+    def restore(self, state: ReachState) -> None:
+        """Continue from `state`.
+
+        Raises:
+            SpecMismatch: it holds no generator.
+        """
+        self._rng = generator_from(state.generator)
+        self._words, self._whim, self._now = state.words, state.whim, state.now
+        self._plan, self._t, self._scene = state.plan, state.t, state.scene
+
+    def reseed(self, seed: int) -> None:
+        """Take every later draw from `seed`; what was drawn for this episode stays."""
+        self._rng = np.random.default_rng(seed)
 
     def close(self) -> None:
         """Free nothing."""
@@ -232,7 +267,6 @@ class ToyReach:
         table, seen = blobs(
             observation.images[name], observation.depth[name], observation.cameras[name]
         )
-        assert self._words is not None
         item, target = (_named(seen, *words) for words in self._words)
         if item is None and held:
             site = observation.proprio.arms[0].ee_pos

@@ -184,7 +184,7 @@ class LiberoEnv:
 
     def snapshot(self) -> bytes:
         """Return the complete state; restoring it continues bit-exactly."""
-        return dump(self.control.env, self._tick, self.task)
+        return dump(self.control.env, self._tick, self.task, self._loop.seen_from)
 
     def restore(self, snapshot: bytes) -> Step:
         """Continue from `snapshot`.
@@ -192,7 +192,8 @@ class LiberoEnv:
         Raises:
             SpecMismatch: it was taken by another simulator version, of another model or task.
         """
-        self._tick, self.task = load(self.control.env, snapshot, self.task)
+        restored = load(self.control.env, snapshot, self.task)
+        self._tick, self.task, self._loop.seen_from[:] = restored
         return self._outcome()
 
     def pose(self) -> Array:

@@ -10,16 +10,15 @@ import hashlib
 import io
 import json
 from dataclasses import asdict
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
 from zetta.runtime.archives import UNREADABLE
-from zetta.runtime.core import Task
+from zetta.runtime.core import Array, Task
 from zetta.runtime.errors import SpecMismatch
 
-_VERSION = 2
+_VERSION = 3
 _CONTROLLER = "controller."
 
 
@@ -31,8 +30,11 @@ def model_digest(model: Any) -> str:
     return digest.hexdigest()
 
 
-def dump(inner: Any, tick: int, task: Task) -> bytes:
-    """Return the state of a LIBERO problem environment, our own tick counter and the task."""
+def dump(inner: Any, tick: int, task: Task, seen_from: Array) -> bytes:
+    """Return the state of a LIBERO problem environment, our own tick counter and the task.
+
+    `seen_from` is the integration state that the places of the present tick were computed from.
+    """
     import mujoco
 
     model, data = inner.sim.model._model, inner.sim.data._data
@@ -41,6 +43,7 @@ def dump(inner: Any, tick: int, task: Task) -> bytes:
     mujoco.mj_getState(model, data, state, kind)
     arrays = {
         "state": state,
+        "seen_from": seen_from,
         "body_pos": model.body_pos,
         "body_quat": model.body_quat,
         "gripper": np.asarray(inner.robots[0].gripper.current_action),
@@ -48,12 +51,13 @@ def dump(inner: Any, tick: int, task: Task) -> bytes:
     scalars: dict[str, bool | int | float | None] = {}
     for name, value in vars(inner.robots[0].controller).items():
         if isinstance(value, np.ndarray) and not value.dtype.hasobject:
-            arrays[_CONTROLLER + name] = value
+            # One order in memory: equal states have equal snapshots.
+            arrays[_CONTROLLER + name] = np.array(value, order="C")
         elif value is None or isinstance(value, (bool, int, float)):
             scalars[name] = value
     head = {
         "version": _VERSION,
-        "mujoco": version("mujoco"),
+        "mujoco": mujoco.__version__,
         "model": model_digest(model),
         "tick": tick,
         "task": asdict(task),
@@ -66,11 +70,11 @@ def dump(inner: Any, tick: int, task: Task) -> bytes:
     return buffer.getvalue()
 
 
-def load(inner: Any, snapshot: bytes, task: Task) -> tuple[int, Task]:
+def load(inner: Any, snapshot: bytes, task: Task) -> tuple[int, Task, Array]:
     """Put a LIBERO problem environment into the state of `snapshot`.
 
     Returns:
-        Our tick counter, and the task with the instruction and the budget it had.
+        Our tick counter, the task with the instruction and the budget it had, and `seen_from`.
 
     Raises:
         SpecMismatch: not a snapshot, or one of another simulator version, model or task.
@@ -79,7 +83,7 @@ def load(inner: Any, snapshot: bytes, task: Task) -> tuple[int, Task]:
 
     model, data = inner.sim.model._model, inner.sim.data._data
     head, arrays = _read(snapshot)
-    expected = {"version": _VERSION, "mujoco": version("mujoco"), "model": model_digest(model)}
+    expected = {"version": _VERSION, "mujoco": mujoco.__version__, "model": model_digest(model)}
     for name, value in expected.items():
         if head.get(name) != value:
             raise SpecMismatch(
@@ -95,7 +99,9 @@ def load(inner: Any, snapshot: bytes, task: Task) -> tuple[int, Task]:
     kind = mujoco.mjtState.mjSTATE_INTEGRATION
     mujoco.mj_setState(model, data, arrays["state"], kind)
     mujoco.mj_forward(model, data)
-    # `mj_forward` moves the warm start; the integration state is set once more.
+    # What is seen and touched lags one substep behind the joints, in a restored world as well.
+    mujoco.mj_setState(model, data, arrays["seen_from"], kind)
+    mujoco.mj_step1(model, data)
     mujoco.mj_setState(model, data, arrays["state"], kind)
     robot = inner.robots[0]
     robot.gripper.current_action = arrays["gripper"].copy()
@@ -106,7 +112,7 @@ def load(inner: Any, snapshot: bytes, task: Task) -> tuple[int, Task]:
         setattr(robot.controller, name, scalar)
     inner.timestep, inner.cur_time, inner.done = head["timestep"], head["cur_time"], False
     inner._post_process()
-    return int(head["tick"]), taken
+    return int(head["tick"]), taken, arrays["seen_from"].copy()
 
 
 def _read(snapshot: bytes) -> tuple[dict[str, Any], dict[str, Any]]:

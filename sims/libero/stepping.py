@@ -40,6 +40,10 @@ class ControlLoop:
         self._jacobian = np.zeros((6, self._model.nv))
         self._block = np.ix_(self._dofs, self._dofs)
         self._mass = np.zeros((self._model.nv, self._model.nv))
+        self._kind = mujoco.mjtState.mjSTATE_INTEGRATION
+        self.seen_from = np.zeros(mujoco.mj_stateSize(self._model, self._kind))
+        """Integration state before the last substep. `mj_step2` moves joints and nothing else, so
+        places, contacts and pictures of the present tick are those of this state."""
 
     def advance(self, action: Action) -> None:
         """Execute a 7-D action for one control tick."""
@@ -48,6 +52,8 @@ class ControlLoop:
         controller.update = self._sense
         inner.timestep += 1
         for substep in range(self._substeps):
+            if substep == self._substeps - 1:
+                self._engine.mj_getState(self._model, self._data, self.seen_from, self._kind)
             self._engine.mj_step1(self._model, self._data)
             if substep == 0:
                 controller.set_goal(action[:6])

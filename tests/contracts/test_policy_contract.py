@@ -19,6 +19,7 @@ from zetta.runtime.core import (
     read_only,
 )
 from zetta.runtime.errors import ConfigError, ZettaError
+from zetta.runtime.snapshots import ReseededPolicy, restore, saved
 from zetta.sims.toy import ToySimulator
 
 LOOKS = 4
@@ -160,3 +161,36 @@ def test_closing_a_policy_twice_is_harmless(name: str, policy: Policy) -> None:
     another = registry.policy(name)
     another.close()
     another.close()
+
+
+def test_another_instance_goes_on_where_a_copied_policy_was(name: str, policy: Policy) -> None:
+    seen = observations(policy.spec, 0)
+    whole = chunks(policy, 7, seen)
+    policy.reset(sentence(policy.spec), 7)
+    for observation in seen[:2]:
+        policy.infer(observation)
+    state = saved(policy, "policy")
+    other = registry.policy(name)
+    restore(other, "policy", state)
+    rest = [np.asarray(other.infer(observation).actions).tobytes() for observation in seen[2:]]
+    assert rest == whole[2:]
+    assert policy is not other
+    assert saved(policy, "policy") == state  # the copy shares nothing with its original
+    other.close()
+
+
+def test_a_reseeded_policy_is_as_if_its_draws_had_come_from_that_seed(
+    name: str, policy: Policy
+) -> None:
+    seen = observations(policy.spec, 0)
+    assert isinstance(policy, ReseededPolicy)
+    policy.reset(sentence(policy.spec), 7)
+    policy.infer(seen[0])
+    state = saved(policy, "policy")
+    ends = []
+    for seed in (1, 1, 2):
+        restore(policy, "policy", state)
+        policy.reseed(seed)
+        ends.append((saved(policy, "policy"), policy.infer(seen[1]).actions.tobytes()))
+    assert ends[0] == ends[1]
+    assert ends[0][0] != ends[2][0]

@@ -188,7 +188,7 @@ def test_the_robot_of_the_next_recovery_knows_how_the_last_one_took_a_thing() ->
 
     def in_two_recoveries(first: Robot) -> Motion:
         yield from first.grasp("object")
-        second = Robot(action_spec(), hand=HANDS["toy"], before=first)
+        second = Robot(action_spec(), hand=HANDS["toy"], before=first.held)
         robots.extend((first, second))
         return (yield from second.place("receptacle"))
 
@@ -196,8 +196,8 @@ def test_the_robot_of_the_next_recovery_knows_how_the_last_one_took_a_thing() ->
 
     assert run.result.success
     first, second = robots
-    assert first.load is not None
-    assert second.load is first.load
+    assert first.held.load is not None
+    assert second.held.load is first.held.load
 
 
 def test_follow_ends_above_a_thing_that_was_moved() -> None:

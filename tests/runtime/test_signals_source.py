@@ -288,7 +288,7 @@ def test_restored_signals_continue_bit_exactly(cut: int) -> None:
     expected = go(whole, 0, len(commands))
     half.begin(scene)
     go(half, 0, cut)
-    rest.restore(half.snapshot())
+    rest.restore(half.state())
     eye = rest._look
     assert isinstance(eye, Eye)
     eye.count = half.looks
@@ -307,7 +307,7 @@ def test_a_snapshot_of_other_signals_is_refused() -> None:
     with pytest.raises(SpecMismatch, match="same robot, policy and level"):
         signals.restore(b"nothing")
     with pytest.raises(SpecMismatch, match="restore it with the same"):
-        Signals(env.spec, max_level="policy", policy=POLICY).restore(signals.snapshot())
+        Signals(env.spec, max_level="policy", policy=POLICY).restore(signals.state())
 
 
 def test_an_episode_begins_without_the_last_one() -> None:

@@ -54,6 +54,12 @@ class Script:
         self.drivers.append(driving)
         return tuple(self.said.get(self.tick, ()))
 
+    def state(self) -> int:
+        return self.tick
+
+    def restore(self, state: int) -> None:
+        self.tick = state
+
 
 class Wait:
     """A skill that holds still for `ticks` ticks."""
@@ -231,14 +237,13 @@ def test_a_verdict_that_names_an_unknown_skill_changes_nothing() -> None:
 
 
 def arbiter_of(
-    said: Mapping[int, Sequence[Verdict]], *, sham: bool = False, begin: bool = True
+    said: Mapping[int, Sequence[Verdict]], *, sham: bool = False
 ) -> tuple[SkillArbiter, Script]:
     monitor = Script(said)
     budgets = Budgets(interventions=3, per_skill=2, share=0.2, pause_s=0.5)
     skills = {name: Wait(name) for name in ("a", "b")}
     arbiter = SkillArbiter(monitor, skills, NoPast(), budgets, sham=sham)
-    if begin:
-        arbiter.begin(Scene(ToySimulator().task("toy_pick", 0), Init(0)))
+    arbiter.begin(Scene(ToySimulator().task("toy_pick", 0), Init(0)))
     return arbiter, monitor
 
 
@@ -270,9 +275,9 @@ def test_a_restored_arbiter_rules_as_the_one_that_went_on(at: int) -> None:
     said = {tick: [recover("a"), recover("b")] for tick in range(4, 120)}
     went_on, monitor = arbiter_of(said)
     ruled(went_on, range(at))
-    restored, its_monitor = arbiter_of(said, begin=False)
+    restored, its_monitor = arbiter_of(said)
     restored.restore(went_on.state())
-    its_monitor.tick = monitor.tick
+    assert its_monitor.tick == monitor.tick
     rulings = ruled(went_on, range(at, 120))
     assert ruled(restored, range(at, 120)) == rulings
     assert restored.state() == went_on.state()
@@ -291,7 +296,62 @@ def test_a_state_between_a_sham_and_the_next_tick_still_quiets_its_critic() -> N
     arbiter, _ = arbiter_of({2: [recover("a")]}, sham=True)
     ruled(arbiter, range(3))
     arbiter.motion_ended("skill:a", Outcome(True, "sham"))
-    restored, monitor = arbiter_of({}, sham=True, begin=False)
+    restored, monitor = arbiter_of({}, sham=True)
     restored.restore(arbiter.state())
     ruled(restored, range(3, 5))
     assert monitor.drivers[-2:] == ["skill:a", "policy"]
+
+
+# --------------------------------------------------------------------------- orders
+
+
+class Late(Wait):
+    """A skill that may start from a tick on."""
+
+    def __init__(self, monitor: Script, ready_at: int) -> None:
+        super().__init__("late")
+        self._monitor, self._ready_at = monitor, ready_at
+
+    def precondition(self, window: Window) -> bool:
+        return self._monitor.tick >= self._ready_at
+
+
+def rulings_of(arbiter: SkillArbiter, ticks: int) -> list[str]:
+    return [line for line in ruled(arbiter, range(ticks)) if "Start" in line]
+
+
+def test_an_ordered_skill_starts_once_though_no_critic_asks() -> None:
+    arbiter, _ = arbiter_of({})
+    arbiter.order("b")
+    assert rulings_of(arbiter, 100) == ["0 Start"]
+    assert [(r.skill, r.critic) for r in arbiter.recoveries()] == [("b", "branch")]
+
+
+def test_an_order_waits_for_the_precondition_and_not_for_ever() -> None:
+    for ready_at, starts in ((7, ["7 Start"]), (30, [])):
+        monitor = Script({})
+        arbiter = SkillArbiter(monitor, {"late": Late(monitor, ready_at)}, NoPast())
+        arbiter.begin(Scene(ToySimulator().task("toy_pick", 0), Init(0)))
+        arbiter.order("late", patience_s=1.0)
+        assert rulings_of(arbiter, 60) == starts
+
+
+def test_an_order_keeps_to_the_budgets_and_gives_way_to_an_abort() -> None:
+    spent, _ = arbiter_of({tick: [recover("a")] for tick in range(60)})
+    rulings_of(spent, 60)
+    spent.order("a", patience_s=0.5)
+    before = len(spent.recoveries())
+    ruled(spent, range(60, 100))
+    assert len(spent.recoveries()) == before == 2
+    arbiter, _ = arbiter_of({0: [Verdict("abort", "stop", "c")]})
+    arbiter.order("a")
+    assert ruled(arbiter, range(1)) == ["0 Abort"]
+
+
+def test_an_order_is_of_a_known_skill_and_is_not_copied() -> None:
+    arbiter, _ = arbiter_of({})
+    with pytest.raises(ConfigError, match="'c' cannot be ordered here"):
+        arbiter.order("c")
+    arbiter.order("a")
+    with pytest.raises(ConfigError, match="an order waits"):
+        arbiter.state()

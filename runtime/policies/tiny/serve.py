@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
@@ -29,6 +29,7 @@ from zetta.runtime.core import (
     PolicySpec,
 )
 from zetta.runtime.errors import ConfigError, SpecMismatch, suggest
+from zetta.runtime.policies.tiny.gripper import CLOSE, OPEN, Gripper, GripperState
 from zetta.runtime.policies.tiny.inputs import (
     CAMERAS,
     PICTURE,
@@ -39,12 +40,12 @@ from zetta.runtime.policies.tiny.inputs import (
 from zetta.runtime.policies.tiny.manifest import (
     ACT,
     LOOK,
-    Execution,
     Manifest,
     check_files,
     read_manifest,
 )
 from zetta.runtime.policies.tiny.text import encode
+from zetta.runtime.snapshots import generator_from, generator_text
 
 VARIANTS: Final[Mapping[str, str]] = {"zetta/tiny": "tiny", "zetta/tiny-shuffled": "tiny-shuffled"}
 """Folder below `weights/` by the name of a policy."""
@@ -62,6 +63,8 @@ ACTION: Final = ActionSpec(
     low=(-REACH_M,) * 3 + (-np.pi,) * 3 + (-1.0,),
     high=(REACH_M,) * 3 + (np.pi,) * 3 + (1.0,),
     scale=(1.0,) * 7,
+    gripper_open=OPEN,
+    gripper_close=CLOSE,
 )
 
 
@@ -92,6 +95,18 @@ def load_from(folder: Path, name: str = "", temperature: float = 0.0) -> TinyPol
     policy = TinyPolicy(name or f"tiny:{folder}", manifest, graphs[0], graphs[1])
     policy.set_temperature(temperature)
     return policy
+
+
+@dataclass(frozen=True, slots=True)
+class TinyState:
+    """What the policy remembers."""
+
+    lang: Float32 | None
+    """The encoded instruction; None before the first reset."""
+    acting: str
+    asking: str
+    """The two generators."""
+    gripper: GripperState
 
 
 class TinyPolicy:
@@ -148,8 +163,7 @@ class TinyPolicy:
             ConfigError: the instruction names nothing.
         """
         self._lang = encode(instruction)
-        # Two streams: measuring the dispersion must not change what is done.
-        self._acting, self._asking = (np.random.default_rng([seed, k]) for k in range(2))
+        self.reseed(seed)
         self._gripper = Gripper(self._manifest.execution, self._manifest.phases)
 
     def infer(self, observation: Observation) -> ActionChunk:
@@ -178,6 +192,31 @@ class TinyPolicy:
             said["path"][0], said["rot"][0], closing, arm.ee_pos, arm.ee_quat, self._spec.horizon
         )
         return ActionChunk(actions, observation.proprio.t, _spread(said["points"][1:, FOCUS]))
+
+    def reseed(self, seed: int) -> None:
+        """Take every later draw from `seed`; all else stays."""
+        # Two streams: measuring the dispersion must not change what is done.
+        self._acting, self._asking = (np.random.default_rng([seed, k]) for k in range(2))
+
+    def state(self) -> TinyState:
+        """Return all that is remembered."""
+        if self._lang is None:
+            return TinyState(None, "", "", GripperState())
+        streams = generator_text(self._acting), generator_text(self._asking)
+        return TinyState(self._lang, *streams, self._gripper.memory)
+
+    def restore(self, state: TinyState) -> None:
+        """Continue from `state`.
+
+        Raises:
+            SpecMismatch: it holds no generators.
+        """
+        self._lang = state.lang
+        if state.lang is None:
+            return
+        self._acting, self._asking = generator_from(state.acting), generator_from(state.asking)
+        self._gripper = Gripper(self._manifest.execution, self._manifest.phases)
+        self._gripper.memory = state.gripper
 
     def close(self) -> None:
         """Nothing is held."""
@@ -235,43 +274,6 @@ class Neighbourhood:
         # The floor lets a cell be drawn whose neighbours all round to nothing.
         kept = np.maximum(plain, 1e-9) * near
         return np.asarray(kept / kept.sum(-1, keepdims=True), dtype=np.float32)
-
-
-class Gripper:
-    """When to close and to open, ahead of time and, after a stall, farther ahead.
-
-    A hand that stands still above its object predicts for ever that it will close soon. Looking
-    farther ahead in the chunk makes the prediction come true.
-    """
-
-    def __init__(self, execution: Execution, phases: tuple[str, ...]) -> None:
-        self._execution, self._phases = execution, phases
-        self._closed = False
-        self._stalled = 0
-        self._last: Array | None = None
-
-    def commands(self, chances: Float32, ee_pos: Array, phase: int) -> Array:
-        """Return -1 (open) or 1 (close) for each row of a chunk.
-
-        Args:
-            chances: of being commanded closed at each future tick. Shape (H,).
-            ee_pos: position of the hand now. Shape (3,).
-            phase: the phase the policy believes to be in.
-        """
-        execution = self._execution
-        still = self._last is not None and (
-            float(np.linalg.norm(ee_pos - self._last)) < execution.stall_m
-        )
-        waiting = self._phases[phase] in execution.stall_phases and not self._closed
-        self._stalled = self._stalled + 1 if still and waiting else 0
-        self._last = np.array(ee_pos)
-        lead = execution.gripper_lead + self._stalled * execution.stall_rows
-        if self._closed:
-            lead = execution.release_lead
-        rows = np.minimum(np.arange(len(chances)) + lead, len(chances) - 1)
-        closing = chances[rows] > 0.5
-        self._closed = bool(closing[execution.replan_steps - 1])
-        return np.where(closing, ACTION.gripper_close, ACTION.gripper_open)
 
 
 def target_rows(
