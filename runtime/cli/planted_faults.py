@@ -116,7 +116,7 @@ def _knock(run: _Run, rng: np.random.Generator) -> _Wish | None:
     angle = rng.uniform(0.0, 2.0 * np.pi)
     return _Wish(
         ToyFaults(
-            knock_at=max(lowest - int(rng.integers(1, 6)), 1),
+            knock_at=max(lowest - int(rng.integers(0, 3)), 1),
             knock_x=0.06 * float(np.cos(angle)),
             knock_y=0.06 * float(np.sin(angle)),
         )

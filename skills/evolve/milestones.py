@@ -215,7 +215,7 @@ def learn_habits(successes: Sequence[ObservedEpisode]) -> Habits:
 def _carry(episode: ObservedEpisode, goal: Goal) -> float:
     """Return the median distance from the hand to a raised thing; NaN if it never was raised."""
     positions = track(episode, goal.item)
-    apart, opening = nearest_hand(episode, positions[:-1])
+    apart, opening, _ = nearest_hand(episode, positions[:-1])
     raised = positions[:-1, 2] - positions[0, 2] >= LIFTED_M
     carried = raised & (opening <= np.maximum.accumulate(opening) - CLOSED_M)
     distance = np.linalg.norm(apart, axis=1)[carried]
@@ -261,20 +261,21 @@ def progress_of(
     return Progress(tuple(met))
 
 
-def nearest_hand(episode: ObservedEpisode, positions: Array) -> tuple[Array, Array]:
-    """Return the vector from a thing to its nearest hand, and that hand's opening.
+def nearest_hand(episode: ObservedEpisode, positions: Array) -> tuple[Array, Array, Array]:
+    """Return how a thing's nearest hand is to it.
 
     Args:
         episode: of T ticks.
         positions: of the thing, before each action. Shape (T, 3).
 
     Returns:
-        The vectors, shape (T, 3), and the openings, shape (T,). Metres.
+        The vectors from thing to hand, shape (T, 3), that hand's opening, shape (T,), both in
+        metres, and whether it is told to close, shape (T,).
     """
     apart = episode.hands - positions[:, None]  # (T, arms, 3)
     near = np.linalg.norm(apart, axis=2).argmin(axis=1)
     rows = np.arange(len(near))
-    return apart[rows, near], episode.openings[rows, near]
+    return apart[rows, near], episode.openings[rows, near], episode.closing[rows, near]
 
 
 def track(episode: ObservedEpisode, name: str) -> Array:
@@ -284,7 +285,7 @@ def track(episode: ObservedEpisode, name: str) -> Array:
 
 def _carrying(episode: ObservedEpisode, goal: Goal, habit: Habit | None) -> list[int | None]:
     positions = track(episode, goal.item)
-    apart, opening = nearest_hand(episode, positions[:-1])
+    apart, opening, _ = nearest_hand(episode, positions[:-1])
     distance = np.linalg.norm(apart, axis=1)
     carried = CARRIED_M if habit is None else habit.carried
     near, held = distance <= carried + REACH_MARGIN_M, distance <= carried + LOSS_MARGIN_M

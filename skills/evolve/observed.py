@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from zetta.runtime.core import Array, Tick, Truth
+from zetta.runtime.core import ActionSpec, Array, Tick, Truth
 from zetta.runtime.episode_log import EpisodeHeader, LoggedEpisode, read_truth
 from zetta.runtime.errors import ConfigError
 
@@ -36,6 +36,8 @@ class ObservedEpisode:
     """Position of every hand before each action, world frame, metres. Shape (T, arms, 3)."""
     openings: Array
     """Finger opening of every hand, metres. Shape (T, arms)."""
+    closing: Array
+    """Whether the action closes that hand, 1 or 0. Shape (T, arms)."""
     truths: tuple[Truth, ...]
     """Before each action, and at the end; T + 1 of them."""
     signals: Mapping[str, Array]
@@ -91,9 +93,18 @@ def observe(
         success=header.result.success,
         hands=np.array([[arm.ee_pos for arm in tick.proprio.arms] for tick in ticks]),
         openings=np.array([[a.gripper_opening for a in tick.proprio.arms] for tick in ticks]),
+        closing=_closing(ticks, header.spec.action, len(header.spec.arms)),
         truths=known,
         signals={
             each: np.array([tick.signals.get(each, np.nan) for tick in ticks])
             for each in sorted(names)
         },
     )
+
+
+def _closing(ticks: Sequence[Tick], spec: ActionSpec, arms: int) -> Array:
+    """Return whether each action closes each hand; the gripper is the last of an arm's numbers."""
+    rows = np.array([tick.action for tick in ticks]).reshape(len(ticks), arms, -1)  # (T, arms, N)
+    half = (spec.gripper_open + spec.gripper_close) / 2.0
+    beyond = (rows[:, :, -1] - half) * np.sign(spec.gripper_close - spec.gripper_open) > 0.0
+    return np.asarray(beyond, dtype=np.float64)
