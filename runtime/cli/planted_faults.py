@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from zetta.runtime import registry
 from zetta.runtime.cli.assemble import find_scene
@@ -214,7 +215,7 @@ class FaultyWorlds:
         return _Run(observe(name, header, memory.ticks, memory.truths), np.array(memory.poses))
 
 
-def _carried(run: _Run) -> Array:
+def _carried(run: _Run) -> npt.NDArray[np.intp]:
     """Return the ticks at which the item is held clear of the table, one tick of grace taken."""
     item = run.episode.truths[0].predicates
     name = next(iter(item)).split()[1]

@@ -83,8 +83,7 @@ def fit_band(successes: Sequence[Course], alpha: float = ALPHA) -> Band:
     phases = tuple(_fit_phase(successes, stage) for stage in range(stages))
     paths = [_distances(phases, course, own) for own, course in enumerate(successes)]
     scores = sorted(
-        float(_debounced(path, course).max())
-        for path, course in zip(paths, successes, strict=True)
+        float(_debounced(path, course).max()) for path, course in zip(paths, successes, strict=True)
     )
     rank = math.ceil((count + 1) * (1.0 - alpha))
     threshold = scores[min(rank, count) - 1]

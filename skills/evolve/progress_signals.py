@@ -83,9 +83,7 @@ def course_of(episode: ObservedEpisode, habits: Habits) -> Course:
     return Course(episode, goals, progress, phases, values)
 
 
-def _columns(
-    episode: ObservedEpisode, goal: Goal, goals: Sequence[Goal], habits: Habits
-) -> Array:
+def _columns(episode: ObservedEpisode, goal: Goal, goals: Sequence[Goal], habits: Habits) -> Array:
     """Return every column but the age, as seen from one goal. Shape (T, columns)."""
     hz = episode.control_hz
     places = track(episode, goal.item)[:-1]
