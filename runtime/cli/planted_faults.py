@@ -35,8 +35,9 @@ from zetta.sims.toy_faults import ToyFaults
 from zetta.skills.evolve.observed import ObservedEpisode, observe
 
 SUITE: Final = "toy_swap"
-POLICY: Final = "toy/reach-exact"
-"""Makes no errors of its own: what fails was planted."""
+EXACT, ERRING = "toy/reach-exact", "toy/reach"
+"""One that makes no errors of its own, and one whose grasp and release scatter. Only scenes that it
+solves without the fault are used, so what fails was planted."""
 APART_M: Final = 0.005
 """Twins have parted when a hand, a finger or a thing is this far from its twin."""
 SUCCESS_SEED, FAULT_SEED = 50_000, 60_000
@@ -157,14 +158,14 @@ FAULTS: Final[Mapping[str, tuple[str, Callable[[_Run, np.random.Generator], _Wis
 class FaultyWorlds:
     """Runs toy episodes with and without faults."""
 
-    def __init__(self) -> None:
+    def __init__(self, policy: str = EXACT) -> None:
         self._toy = ToySimulator()
-        self._policy = registry.policy(POLICY)
+        self._name, self._policy = policy, registry.policy(policy)
         self._tasks = self._toy.suites()[SUITE]
 
-    def successes(self, count: int) -> Iterator[ObservedEpisode]:
-        """Yield so many episodes that solve their task, tasks in turn."""
-        found, seed = 0, SUCCESS_SEED
+    def successes(self, count: int, seed: int = SUCCESS_SEED) -> Iterator[ObservedEpisode]:
+        """Yield so many episodes that solve their task, tasks in turn, from a seed upwards."""
+        found = 0
         while found < count:
             run = self._run(seed, None)
             seed += 1
@@ -196,7 +197,7 @@ class FaultyWorlds:
         faults = None if wish is None else wish.faults
         env = self._toy.make(SUITE, index, faults=faults)
         spec = RunSpec(
-            "toy", SUITE, index, Sampled(), seed, POLICY, seed, sensing="oracle",
+            "toy", SUITE, index, Sampled(), seed, self._name, seed, sensing="oracle",
             options={"signals": "yes"},
         )  # fmt: skip
         scene = find_scene(self._toy, spec)
@@ -209,7 +210,7 @@ class FaultyWorlds:
         ).run()  # fmt: skip
         assert memory.result is not None
         header = EpisodeHeader(
-            scene, memory.instruction, env.spec, RunFacts(POLICY), memory.result, True, "toy"
+            scene, memory.instruction, env.spec, RunFacts(self._name), memory.result, True, "toy"
         )
         name = f"{SUITE}/{index}/{seed}"
         return _Run(observe(name, header, memory.ticks, memory.truths), np.array(memory.poses))

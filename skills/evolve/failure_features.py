@@ -129,7 +129,8 @@ def _row(course: Course, tick: int, columns: Sequence[str], spreads: _Spreads) -
     after = _mean(table[tick : tick + width])
     before = _mean(table[max(tick - width, 0) : max(tick, 1)])
     row = np.concatenate([(after - middle) / unit, (after - before) / unit])
-    return np.clip(np.nan_to_num(row, nan=0.0, posinf=CLIP, neginf=-CLIP), -CLIP, CLIP)
+    known = np.nan_to_num(row, nan=0.0, posinf=CLIP, neginf=-CLIP)
+    return np.asarray(np.clip(known, -CLIP, CLIP))
 
 
 def _mean(rows: Array) -> Array:
