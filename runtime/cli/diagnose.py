@@ -206,7 +206,7 @@ def _cells(cluster: ClusterDiagnosis) -> list[str]:
     return [
         str(cluster.index),
         str(cluster.size),
-        f"{cluster.missing} ({100.0 * cluster.missing_share:.0f} %)",
+        cluster.missing,
         f"{cluster.divergence:.0f}",
         cluster.away_in or "-",
         f"{cluster.recovered:.2f}",

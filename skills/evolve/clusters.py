@@ -1,10 +1,11 @@
 """Groups of failures that look alike, and how far to trust them.
 
-Ward's method, which is deterministic, on weighted features; the number of groups is the one with
-the largest mean silhouette. Trust is measured by drawing the failures again with replacement and
-grouping those: the adjusted Rand index says whether the whole partition comes back, Jaccard's
-index whether one group does. A group with fewer than five failures, or one that does not come back
-(mean Jaccard below 0.6), is pooled: nothing is built for it.
+Failures that miss different milestones first are never in one group: they need different help.
+Within a milestone, Ward's method, which is deterministic, groups the features; the number of groups
+is the one with the largest mean silhouette. Trust is measured by drawing the failures again with
+replacement and grouping those: the adjusted Rand index says whether the whole partition comes back,
+Jaccard's index whether one group does. A group with fewer than five failures, or one that does not
+come back (mean Jaccard below 0.6), is pooled: nothing is built for it.
 """
 
 from __future__ import annotations
@@ -45,11 +46,18 @@ class Grouping:
     """For each group, how well it comes back: mean Jaccard index over the draws."""
 
 
-def group_failures(features: FailureFeatures, seed: int = 0) -> Grouping:
-    """Return failures in groups; equal features and seed give equal groups."""
-    points = features.rows * features.weights
-    raw, silhouette = _partition(points)
-    agreement, recovered = _stability(points, raw, np.random.default_rng(seed))
+def group_failures(features: FailureFeatures, missing: Sequence[str], seed: int = 0) -> Grouping:
+    """Return failures in groups; equal arguments give equal groups.
+
+    Args:
+        features: one row for each failure.
+        missing: what each failure missed first; a group is of one kind.
+        seed: of the draws that measure trust.
+    """
+    points, strata = features.rows, np.unique(list(missing), return_inverse=True)[1]
+    raw = _partition(points, strata)
+    silhouette = _silhouette(points, raw)
+    agreement, recovered = _stability(points, strata, raw, np.random.default_rng(seed))
     sizes = np.bincount(raw)
     kept = [g for g in range(len(sizes)) if sizes[g] >= FEWEST and recovered[g] >= STABLE]
     kept.sort(key=lambda g: (-sizes[g], int(np.flatnonzero(raw == g)[0])))
@@ -61,24 +69,42 @@ def group_failures(features: FailureFeatures, seed: int = 0) -> Grouping:
 
 def medoid(features: FailureFeatures, members: Sequence[int]) -> int:
     """Return the member that is nearest to all others of its group."""
-    points = (features.rows * features.weights)[list(members)]
+    points = features.rows[list(members)]
     apart = np.linalg.norm(points[:, None] - points[None], axis=2).sum(axis=1)
     return members[int(apart.argmin())]
 
 
-def _partition(points: Array) -> tuple[Labels, float]:
-    """Return the groups of the best number, and their mean silhouette."""
-    from sklearn.metrics import silhouette_score
+def _partition(points: Array, strata: Labels) -> Labels:
+    """Return the group of each point, counted from 0; strata are grouped one by one."""
+    labels = np.zeros(len(points), dtype=np.int64)
+    offset = 0
+    for stratum in np.unique(strata):
+        own = np.flatnonzero(strata == stratum)
+        found = _best(points[own])
+        labels[own] = found + offset
+        offset += int(found.max()) + 1
+    return labels
 
-    one = np.zeros(len(points), dtype=np.int64), float("nan")
+
+def _best(points: Array) -> Labels:
+    """Return the groups of the number whose mean silhouette is largest."""
     distinct = len(np.unique(points, axis=0))
-    best, found = ALIKE, one
+    best, found = ALIKE, np.zeros(len(points), dtype=np.int64)
     for count in range(2, min(MOST_GROUPS, distinct - 1, len(points) - 1) + 1):
         labels = _ward(points, count)
-        score = float(silhouette_score(points, labels))
+        score = _silhouette(points, labels)
         if score > best:
-            best, found = score, (labels, score)
+            best, found = score, labels
     return found
+
+
+def _silhouette(points: Array, labels: Labels) -> float:
+    """Return the mean silhouette; NaN where it has no meaning."""
+    from sklearn.metrics import silhouette_score
+
+    if not 2 <= len(np.unique(labels)) < len(labels):
+        return float("nan")
+    return float(silhouette_score(points, labels))
 
 
 def _ward(points: Array, count: int) -> Labels:
@@ -88,7 +114,7 @@ def _ward(points: Array, count: int) -> Labels:
 
 
 def _stability(
-    points: Array, labels: Labels, rng: np.random.Generator
+    points: Array, strata: Labels, labels: Labels, rng: np.random.Generator
 ) -> tuple[float, list[float]]:
     """Return the mean adjusted Rand index, and the mean Jaccard index of each group."""
     from sklearn.metrics import adjusted_rand_score
@@ -102,7 +128,7 @@ def _stability(
         drawn = np.unique(rng.integers(0, len(points), len(points)))
         if len(drawn) <= groups:
             continue
-        again, _ = _partition(points[drawn])
+        again = _partition(points[drawn], strata[drawn])
         agreements.append(float(adjusted_rand_score(labels[drawn], again)))
         for group in range(groups):
             own = labels[drawn] == group

@@ -70,8 +70,7 @@ class ClusterDiagnosis:
     index: int
     size: int
     missing: str
-    """The milestone that most of them miss first."""
-    missing_share: float
+    """The milestone that all of them miss first."""
     divergence: float
     """Median tick; NaN when none diverged."""
     away_in: str
@@ -198,7 +197,7 @@ def _diagnose_kind(courses: Sequence[Course], offset: int, seed: int) -> _Part:
     # A failure that never left the band is described by its end.
     moments = [c.episode.ticks - 1 if t is None else t for c, t in zip(failed, ticks, strict=True)]
     features = features_of(failed, moments, solved)
-    grouping = group_failures(features, seed)
+    grouping = group_failures(features, [_missing(course)[0] for course in failed], seed)
     failures = [
         _failure(band, course, tick, int(label) + offset if label != POOLED else POOLED)
         for course, tick, label in zip(failed, ticks, grouping.labels, strict=True)
@@ -219,9 +218,7 @@ def _diagnose_kind(courses: Sequence[Course], offset: int, seed: int) -> _Part:
 
 
 def _failure(band: Band, course: Course, tick: int | None, cluster: int) -> FailureDiagnosis:
-    missing = course.progress.missing
-    # All goals were met at some time, and not all at once.
-    name, goal = ("kept", "all goals at once") if missing is None else (missing.name, missing.goal)
+    name, goal = _missing(course)
     return FailureDiagnosis(
         episode=course.episode.name,
         task=course.episode.task,
@@ -234,6 +231,14 @@ def _failure(band: Band, course: Course, tick: int | None, cluster: int) -> Fail
     )
 
 
+def _missing(course: Course) -> tuple[str, str]:
+    """Return the first missing milestone and its goal."""
+    missing = course.progress.missing
+    if missing is None:
+        return "kept", "all goals at once"  # each was met at some time, and not all at once
+    return missing.name, missing.goal
+
+
 def _cluster(
     place: int,
     offset: int,
@@ -243,14 +248,12 @@ def _cluster(
 ) -> ClusterDiagnosis:
     members = [i for i, label in enumerate(grouping.labels) if label == place]
     own = [failures[i] for i in members]
-    missing, count = Counter(each.missing for each in own).most_common(1)[0]
     ticks = [each.divergence for each in own if each.divergence is not None]
     differences = _differences(features, grouping.labels == place)
     return ClusterDiagnosis(
         index=place + offset,
         size=len(own),
-        missing=missing,
-        missing_share=count / len(own),
+        missing=own[0].missing,
         divergence=float(np.median(ticks)) if ticks else float("nan"),
         away_in=Counter(each.away_in for each in own).most_common(1)[0][0],
         medoid=own[members.index(medoid(features, members))].episode,
@@ -262,7 +265,7 @@ def _cluster(
 
 
 def _differences(features: FailureFeatures, inside: npt.NDArray[np.bool_]) -> list[Difference]:
-    """Return every feature but the missing milestone, the most unlike successes first.
+    """Return every feature, the most unlike successes first.
 
     Equals are ranked by how far they are from the other failures.
     """
@@ -274,5 +277,5 @@ def _differences(features: FailureFeatures, inside: npt.NDArray[np.bool_]) -> li
     return [
         Difference(features.names[i], float(own[i]), float(others[i]))
         for i in order
-        if not features.names[i].startswith("missing ") and own[i] != 0.0
+        if own[i] != 0.0
     ]

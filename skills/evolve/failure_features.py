@@ -20,8 +20,6 @@ from zetta.skills.evolve.progress_signals import SETTLE, Course
 WINDOW_S: Final = 0.5
 """Before the divergence and after it."""
 CLIP: Final = 5.0
-MISSING_WEIGHT: Final = 4.0
-"""Distance of two failures that miss different milestones and are alike otherwise."""
 TRUTH: Final = "truth."
 FLOOR_SHARE: Final = 0.02
 """Of a signal's sensible range; a smaller spread is taken for this."""
@@ -38,8 +36,6 @@ class FailureFeatures:
     names: tuple[str, ...]
     rows: Array
     """Shape (failures, names), in spreads of successes, within [-5, 5]."""
-    weights: Array
-    """Factor of each name in a distance. Shape (names,)."""
 
 
 def features_of(
@@ -57,17 +53,8 @@ def features_of(
     columns = (*(TRUTH + name for name in SETTLE), *_signal_names([*failures, *successes]))
     spreads = _Spreads(columns, successes)
     rows = [_row(c, tick, columns, spreads) for c, tick in zip(failures, moments, strict=True)]
-    stages = [f"missing {stage}" for stage in _stages(failures)]
-    missing = np.array([_missing(course) for course in failures])
-    table = np.hstack([np.array(rows), missing])
-    names = (
-        *(f"{name}, after" for name in columns),
-        *(f"{name}, change" for name in columns),
-        *stages,
-    )
-    weights = np.ones(len(names))
-    weights[-len(stages) :] = MISSING_WEIGHT / np.sqrt(2.0)
-    return FailureFeatures(names, table, weights)
+    names = (*(f"{name}, after" for name in columns), *(f"{name}, change" for name in columns))
+    return FailureFeatures(names, np.array(rows))
 
 
 def _signal_names(courses: Sequence[Course]) -> tuple[str, ...]:
@@ -139,14 +126,3 @@ def _mean(rows: Array) -> Array:
     count = finite.sum(axis=0)
     total = np.where(finite, rows, 0.0).sum(axis=0)
     return np.asarray(np.where(count > 0, total / np.maximum(count, 1), np.nan))
-
-
-def _stages(courses: Sequence[Course]) -> list[str]:
-    return [f"{name} ({g + 1})" for g, names in enumerate(courses[0].kind) for name in names]
-
-
-def _missing(course: Course) -> Array:
-    """Return 1 at the first missing milestone, else 0. Shape (milestones,)."""
-    marks = np.array([each.tick is None for each in course.progress.milestones], dtype=np.float64)
-    marks[int(marks.argmax()) + 1 :] = 0.0
-    return marks
