@@ -27,6 +27,8 @@ DRAWS: Final = 50
 STABLE: Final = 0.6
 ALIKE: Final = 0.15
 """With a mean silhouette below this everything is one group."""
+MOSTLY: Final = 0.5
+"""A cut that leaves fewer than this share in groups of five or more makes anecdotes of a group."""
 POOLED: Final = -1
 
 Labels: TypeAlias = npt.NDArray[np.int64]
@@ -92,10 +94,18 @@ def _best(points: Array) -> Labels:
     best, found = ALIKE, np.zeros(len(points), dtype=np.int64)
     for count in range(2, min(MOST_GROUPS, distinct - 1, len(points) - 1) + 1):
         labels = _ward(points, count)
+        if _in_groups(labels) < MOSTLY:
+            continue
         score = _silhouette(points, labels)
         if score > best:
             best, found = score, labels
     return found
+
+
+def _in_groups(labels: Labels) -> float:
+    """Return the share of failures whose group is not too small."""
+    sizes = np.bincount(labels)
+    return float(sizes[sizes >= FEWEST].sum() / len(labels))
 
 
 def _silhouette(points: Array, labels: Labels) -> float:

@@ -11,7 +11,7 @@ import pytest
 from zetta.runtime.cli.planted_faults import FaultyWorlds, Planted
 from zetta.runtime.errors import ConfigError, SpecMismatch
 from zetta.runtime.records import from_json, to_json
-from zetta.skills.evolve.clusters import POOLED, group_failures, medoid
+from zetta.skills.evolve.clusters import FEWEST, POOLED, group_failures, medoid
 from zetta.skills.evolve.diagnosis import Diagnosis, diagnose
 from zetta.skills.evolve.divergence import distances, divergence, fit_band
 from zetta.skills.evolve.failure_evidence import check_picture_folder
@@ -142,10 +142,11 @@ def test_the_medoid_is_nearest_to_all() -> None:
 def test_alike_faults_are_grouped_and_the_odd_one_is_pooled() -> None:
     groups = [each.cluster for each in diagnosed().failures]
     slips, wrong, knocked = groups[:MANY], groups[MANY : 2 * MANY], groups[-1]
-    assert len(set(slips)) == len(set(wrong)) == 1
-    assert {slips[0], wrong[0], knocked} == {0, 1, POOLED}
-    assert diagnosed().pooled == 1
-    assert [each.missing for each in diagnosed().clusters].count("reached") == 1
+    for own in (slips, wrong):
+        assert max(own.count(0), own.count(1)) >= FEWEST
+    assert set(slips).isdisjoint(set(wrong) - {POOLED})
+    assert knocked == POOLED
+    assert diagnosed().pooled == groups.count(POOLED)
 
 
 def test_each_failure_has_its_milestone_and_each_group_its_words() -> None:
@@ -153,7 +154,7 @@ def test_each_failure_has_its_milestone_and_each_group_its_words() -> None:
     missing = [each.missing for each in diagnosis.failures]
     assert missing == ["at target"] * MANY + ["reached"] * MANY + ["grasped"]
     for cluster in diagnosis.clusters:
-        assert cluster.size == MANY
+        assert FEWEST <= cluster.size <= MANY
         assert cluster.medoid in {each.episode for each in diagnosis.failures}
         assert cluster.signals
         assert not any("truth." in each.name or "oracle" in each.name for each in cluster.signals)
