@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -207,7 +208,7 @@ def _cells(cluster: ClusterDiagnosis) -> list[str]:
         str(cluster.index),
         str(cluster.size),
         cluster.missing,
-        f"{cluster.divergence:.0f}",
+        "-" if math.isnan(cluster.divergence) else f"{cluster.divergence:.0f}",
         cluster.away_in or "-",
         f"{cluster.recovered:.2f}",
         cluster.medoid,
