@@ -31,12 +31,15 @@ DEALS: Final = 200
 NEAR_TICKS: Final = 5
 
 
-def diagnosis_figures(policy: str, count: int) -> list[Figure]:
-    """Plant every fault in `count` scenes, diagnose, and compare with what was planted."""
+def diagnosis_figures(policy: str, count: int, solved: int = SUCCESSES) -> list[Figure]:
+    """Plant every fault in `count` scenes, diagnose, and compare with what was planted.
+
+    Failures are compared with `solved` successes, and as many fresh ones with these.
+    """
     worlds = FaultyWorlds(policy)
-    output.note(f"{policy}: {SUCCESSES} successes, {SUCCESSES} fresh ones")
-    successes = list(worlds.successes(SUCCESSES))
-    fresh = list(worlds.successes(SUCCESSES, FRESH_SEED))
+    output.note(f"{policy}: {solved} successes, {solved} fresh ones")
+    successes = list(worlds.successes(solved))
+    fresh = list(worlds.successes(solved, FRESH_SEED))
     planted: list[Planted] = []
     for fault in FAULTS:
         planted += worlds.failures(fault, count)
