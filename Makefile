@@ -12,8 +12,8 @@ ARGS ?=
 # Two at a time; a file stays in one process, because a process renders for one environment only.
 PYTEST_ARGS ?= -n 2 --dist loadfile
 BIN := .venv/bin
-EXTRAS := libero,dev
-TRAIN_EXTRAS := libero,train,dev
+EXTRAS := libero,evolve,dev
+TRAIN_EXTRAS := libero,evolve,train,dev
 
 # Headless rendering on Debian and Ubuntu: EGL with Mesa's software driver, OSMesa as second choice.
 DEBIAN_LIBS := libegl1 libegl-mesa0 libgl1-mesa-dri libgles2 libosmesa6 libgl1 libglib2.0-0

@@ -53,6 +53,16 @@ def strip_moments(record: LoggedEpisode, count: int = STRIP_MOMENTS) -> tuple[Mo
     return tuple(every[i] for i in picks)
 
 
+def moments_at(record: LoggedEpisode, rows: Sequence[int]) -> tuple[Moment, ...]:
+    """Return the moments at some rows of the poses; rows outside the episode are left out.
+
+    Raises:
+        ConfigError: the log holds no poses.
+    """
+    last = len(moments(record)) - 1
+    return tuple(_moment(record, row) for row in sorted(set(rows)) if 0 <= row <= last)
+
+
 def _moment(record: LoggedEpisode, row: int) -> Moment:
     if row < len(record.ticks):
         tick = record.ticks[row]
@@ -90,9 +100,16 @@ def drawn(
 
 
 def write_strip(
-    path: Path, env: Env, record: LoggedEpisode, cameras: Sequence[str], count: int = STRIP_MOMENTS
+    path: Path,
+    env: Env,
+    record: LoggedEpisode,
+    cameras: Sequence[str],
+    count: int = STRIP_MOMENTS,
+    chosen: Sequence[Moment] = (),
 ) -> None:
     """Write a PNG: one column for each moment, one row for each camera.
+
+    Without `chosen` moments, `count` evenly spaced ones are drawn.
 
     Raises:
         ConfigError: the log holds no poses.
@@ -100,7 +117,7 @@ def write_strip(
     """
     columns = [
         np.vstack([_bar(moment, STRIP_PANEL), *(_panel(i, STRIP_PANEL, True) for i in images)])
-        for moment, images in drawn(env, record, cameras, strip_moments(record, count))
+        for moment, images in drawn(env, record, cameras, chosen or strip_moments(record, count))
     ]
     gap = np.full((columns[0].shape[0], GAP, 3), DARK, dtype=np.uint8)
     picture = np.hstack([part for column in columns for part in (column, gap)][:-1])

@@ -17,6 +17,7 @@ from zetta.critics.bench_isolation import isolation_figures
 from zetta.runtime.benchmarks import Figure, compare
 from zetta.runtime.cli import output
 from zetta.runtime.cli.assemble import EXPERT, Assembler, find_simulator
+from zetta.runtime.cli.bench_diagnosis import diagnosis_figures
 from zetta.runtime.cli.bench_process import ArmPlace, ArmProcess, PictureArm, ReplayArm
 from zetta.runtime.cli.bench_sight import sight_figures
 from zetta.runtime.cli.bench_tick import tick_figures
@@ -54,7 +55,9 @@ class Bench:
 
 
 def command(
-    names: Annotated[list[str], typer.Argument(help="sim, policy, loop, tick, critics, sight.")],
+    names: Annotated[
+        list[str], typer.Argument(help="sim, policy, loop, tick, critics, sight, diagnosis.")
+    ],
     sim: Annotated[str, typer.Option(help="Simulator.")] = "libero",
     suite: Annotated[str, typer.Option(help="Suite; the first of the simulator.")] = "",
     task: Annotated[int, typer.Option(help="Task.")] = 0,
@@ -204,6 +207,17 @@ def bench_sight(wanted: Bench) -> list[Figure]:
     )
 
 
+def bench_diagnosis(wanted: Bench) -> list[Figure]:
+    """Compare the diagnosis of planted faults with what was planted.
+
+    Raises:
+        ConfigError: faults are planted in the toy alone.
+    """
+    if wanted.sim != "toy":
+        raise ConfigError(f"faults cannot be planted in {wanted.sim!r}; add --sim toy")
+    return diagnosis_figures(wanted.policy, wanted.scenes)
+
+
 BENCHMARKS: Final[Mapping[str, Callable[[Bench], list[Figure]]]] = {
     "sim": bench_sim,
     "policy": bench_policy,
@@ -211,6 +225,7 @@ BENCHMARKS: Final[Mapping[str, Callable[[Bench], list[Figure]]]] = {
     "tick": bench_tick,
     "critics": bench_critics,
     "sight": bench_sight,
+    "diagnosis": bench_diagnosis,
 }
 
 

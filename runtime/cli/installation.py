@@ -16,7 +16,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 BASE: Final = "base"
-EXTRAS: Final = ("libero", "train", "gpu", "dev")
+EXTRAS: Final = ("libero", "evolve", "train", "gpu", "dev")
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,7 @@ EXTRA_OF_PACKAGE: Final[Mapping[str, str]] = {
     "torch": "train",
     "onnx": "train",
     "onnxscript": "train",
+    "sklearn": "evolve",
 }
 
 

@@ -1,4 +1,4 @@
-"""`zetta skills`: list, show, check, test, write and sign skill packages."""
+"""`zetta skills`: list, show, check, test, write and sign skill packages; diagnose failures."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zetta.runtime.cli import output
+from zetta.runtime.cli import diagnose, output
 from zetta.runtime.errors import ScreenError
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ app = typer.Typer(
 )
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+app.command("diagnose")(diagnose.command)
+
 Folders = Annotated[
     list[Path] | None,
     typer.Option("--skills", help="Also a folder of your own packages; may be given repeatedly."),
