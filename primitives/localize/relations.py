@@ -51,6 +51,8 @@ class Choice:
     best: Sighting
     margin: float
     """How much worse the second best is, metres; infinite for the only one, 0 for a guess."""
+    inferred: bool = False
+    """What the relation names is not seen; it was concluded from heights that it is there."""
 
 
 Anchors = Mapping[str, Sequence[Sighting]]
@@ -79,7 +81,7 @@ def choose(
     if cost is None and relation.kind == "on" and not relation.negated and ground < math.inf:
         raised = [c for c in candidates if _hides_what_carries_it(c, ground)]
         if len(raised) == 1:
-            return Choice(raised[0], raised[0].bottom - ground)
+            return Choice(raised[0], raised[0].bottom - ground, inferred=True)
         return Choice(_guess(candidates).best, 0.0)
     if len(candidates) == 1:
         return Choice(candidates[0], math.inf)

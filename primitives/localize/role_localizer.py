@@ -28,6 +28,9 @@ _HIDES = 0.12
 """A hand hides what is this near to it across the ground, metres."""
 _LIKELY = 0.75
 """Share of the surest one's confidence that the anchor of a relation must have."""
+_INFERRED = 0.6
+"""Factor on the confidence of an inferred thing: good enough to go and take it, not to say that
+somebody else is wrong."""
 _CARRIED = 0.04
 """What is this near, metres, to where the hand would have carried the thing is the thing."""
 _AROUND = (0.0025, 0.074)
@@ -53,6 +56,7 @@ class TracksState:
 
     tracks: Mapping[Role, _Track]
     with_twins: tuple[str, ...]
+    inferred: tuple[Role, ...]
     t: float
 
 
@@ -91,6 +95,8 @@ class RoleLocalizer:
         self._workspace = workspace
         self._shape = shape
         self._tracks: dict[Role, _Track] = {}
+        self._inferred: set[Role] = set()
+        """Roles whose thing was chosen by an inference."""
         self._with_twins: set[str] = set()
         """Names of which several were seen at once, though none could be told to be meant."""
         self._t = -math.inf
@@ -99,17 +105,20 @@ class RoleLocalizer:
     def begin(self) -> None:
         """Forget the last episode."""
         self._tracks.clear()
+        self._inferred.clear()
         self._with_twins.clear()
         self._t = -math.inf
 
     def state(self) -> TracksState:
         """Return all that is remembered; what an instruction means follows from itself."""
-        return TracksState(dict(self._tracks), tuple(sorted(self._with_twins)), self._t)
+        twins, inferred = tuple(sorted(self._with_twins)), tuple(sorted(self._inferred))
+        return TracksState(dict(self._tracks), twins, inferred, self._t)
 
     def restore(self, state: TracksState) -> None:
         """Continue from `state`."""
         self._tracks = dict(state.tracks)
-        self._with_twins, self._t = set(state.with_twins), state.t
+        self._with_twins, self._inferred = set(state.with_twins), set(state.inferred)
+        self._t = state.t
 
     def locate(self, observation: Observation, roles: Sequence[str]) -> Mapping[str, Estimate]:
         """Return an estimate for each role that is named and seen.
@@ -134,7 +143,10 @@ class RoleLocalizer:
                 found[role] = chosen
                 self._remember(role, chosen, self._seen(phrase.name, known), observation)
         t = observation.proprio.t
-        return {role: _estimate(role, s, t, self.level) for role, s in found.items()}
+        return {
+            role: _estimate(role, s, t, self.level, role in self._inferred)
+            for role, s in found.items()
+        }
 
     def heights(self, observation: Observation) -> HeightGrid | None:
         """Return what stands where, or None when `observation` holds no depth."""
@@ -153,6 +165,7 @@ class RoleLocalizer:
         if self._read is None or self._read.instruction != observation.instruction:
             self._read = parse_instruction(observation.instruction)
             self._tracks.clear()
+            self._inferred.clear()
             self._with_twins.clear()
         return self._read.phrases
 
@@ -190,6 +203,8 @@ class RoleLocalizer:
         if choice is None or (relation is not None and choice.margin == 0.0):
             # A guess between twins would be followed with confidence; better nothing is known.
             return None
+        if choice.inferred:
+            self._inferred.add(role)
         return choice.best
 
     def _remember(
@@ -322,7 +337,6 @@ def _strangeness(sighting: Sighting, track: _Track, observation: Observation) ->
     return min(costs)
 
 
-def _estimate(role: str, sighting: Sighting, t: float, level: Sensing) -> Estimate:
-    return Estimate(
-        role, sighting.position, sighting.extent, sighting.yaw, sighting.confidence, t, level
-    )
+def _estimate(role: str, sighting: Sighting, t: float, level: Sensing, inferred: bool) -> Estimate:
+    confidence = sighting.confidence * (_INFERRED if inferred else 1.0)
+    return Estimate(role, sighting.position, sighting.extent, sighting.yaw, confidence, t, level)

@@ -284,3 +284,20 @@ def test_what_came_along_with_the_hand_is_followed_past_its_twin() -> None:
     finder.sightings = (seen("red cube", 0.0, 0.09), seen("red cube", 0.0, 0.15))
     found = localizer.locate(at(1.0, hand=(0.0, 0.09, 0.05)), ["object"])["object"]
     assert found.position[1] == 0.09
+
+
+def test_what_is_only_inferred_is_believed_less() -> None:
+    low, raised = seen("black bowl", 0.0, -0.1), seen("black bowl", 0.0, 0.1, z=0.05)
+    finder = Listed(low, raised)
+    said = "pick up the black bowl on the cookie box and place it on the plate"
+    localizer = RoleLocalizer(finder, parse_instruction(said))
+
+    inferred = localizer.locate(at(0.0), ["object"])["object"]
+    assert inferred.position[1] == 0.1
+    assert inferred.confidence == pytest.approx(0.6 * raised.confidence)
+    again = RoleLocalizer(finder, parse_instruction(said))
+    again.restore(localizer.state())
+    assert again.locate(at(0.5), ["object"])["object"].confidence == inferred.confidence
+    finder.sightings = (low, raised, seen("cookie box", 0.0, 0.1, z=0.01))
+    again.begin()
+    assert again.locate(at(1.0), ["object"])["object"].confidence == raised.confidence

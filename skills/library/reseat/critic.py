@@ -19,9 +19,9 @@ def check(w, p):
         carried = max(spread(w.ee_x, p.course), spread(w.ee_y, p.course))
         if carried > p.carried and max(spread(w.ee_x, p.halt), spread(w.ee_y, p.halt)) < p.still:
             return recover("the hand has stopped short of the receptacle")
-    # A policy that needed help once is given less time to finish by itself.
-    if now(w.interventions) > 0.5 and held((w.holding > 0.5) and (w.policy_drives > 0.5), p.alone):
-        if now(w.since_handback) > p.alone:
+    # A policy that was handed the object is given less time to finish than one that took it.
+    if now(w.interventions) > 0.5 and now(w.since_handback) > p.alone:
+        if since(w.holding > 0.5, w.policy_drives < 0.5):
             return recover("the policy was given the object and does not deliver it")
     if held((w.holding > 0.5) and (w.receptacle_offset < p.over), p.dwell):
         return recover("the hand stays over the receptacle and does not let go")
