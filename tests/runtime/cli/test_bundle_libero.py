@@ -1,4 +1,4 @@
-"""The starter bundle in LIBERO, seeing through cameras: it takes over, fetches, and hands back."""
+"""The starter bundle in LIBERO, seeing through cameras: it takes over and does what was asked."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def zetta(folder: Path, *args: str) -> dict[str, Any]:
     return dict(json.loads(ended.stdout))
 
 
-def test_a_policy_that_goes_to_a_remembered_place_is_given_the_named_object(
+def test_where_a_policy_goes_to_a_remembered_place_the_named_object_is_brought(
     tmp_path: Path,
 ) -> None:
     scene = ("--suite", "libero_object_swap", "--task", "3", "--init", "sampled", "--seed", "100")
@@ -29,10 +29,9 @@ def test_a_policy_that_goes_to_a_remembered_place_is_given_the_named_object(
     answer = zetta(tmp_path, "run", "--sim", "libero", *scene, *how)
     (episode,) = answer["episodes"]
     assert answer["sensing"] == "vision"
-    fetched = [
-        r for r in episode["recoveries"] if r["completed"] and r["ending"].startswith("hold")
-    ]
-    assert fetched, episode["recoveries"]
+    assert episode["success"], episode["recoveries"]
+    assert episode["recoveries"][0]["skill"] == "wrong-object"
+    assert episode["recoveries"][0]["tick"] < 40
     assert episode["sources"]["policy"] > 0
     driven = sum(n for source, n in episode["sources"].items() if source.startswith("skill:"))
     assert driven == sum(r["ticks"] for r in episode["recoveries"])
