@@ -104,9 +104,7 @@ class RoleLocalizer:
 
     def begin(self) -> None:
         """Forget the last episode."""
-        self._tracks.clear()
-        self._inferred.clear()
-        self._with_twins.clear()
+        self._forget_things()
         self._t = -math.inf
 
     def state(self) -> TracksState:
@@ -154,6 +152,11 @@ class RoleLocalizer:
 
     # ------------------------------------------------------------------ inside
 
+    def _forget_things(self) -> None:
+        self._tracks.clear()
+        self._inferred.clear()
+        self._with_twins.clear()
+
     def _keep_up(self, observation: Observation) -> None:
         if observation.proprio.t < self._t:
             self.begin()
@@ -164,9 +167,7 @@ class RoleLocalizer:
             return self._given.phrases
         if self._read is None or self._read.instruction != observation.instruction:
             self._read = parse_instruction(observation.instruction)
-            self._tracks.clear()
-            self._inferred.clear()
-            self._with_twins.clear()
+            self._forget_things()
         return self._read.phrases
 
     def _asked(self, wanted: Mapping[Role, Phrase]) -> list[str]:

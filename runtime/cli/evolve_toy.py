@@ -38,7 +38,7 @@ FIX: Final = ("pick-up-again", "regrasp", "wrong-object")
 SHARE: Final = {"recovery_share": "0.7"}
 PERIOD_S: Final = 0.05
 CRITIC_P99_S: Final = 0.0005
-"""What three critics take at most; the figure is that of `zetta bench tick`."""
+"""What the stage `cost` is told that critics take: an assumption, not measured in these runs."""
 MOST_TRIES: Final = 400
 """Scenes that are tried for the failed ones; a policy that hardly fails needs no skill."""
 DEVELOPMENT: Final = 20
@@ -76,7 +76,7 @@ class NullArena:
         ]
 
     def critic_p99_s(self) -> float:
-        """Return what critics take; there are none."""
+        """Return what critics are assumed to take."""
         return CRITIC_P99_S
 
 
@@ -100,7 +100,7 @@ class FixArena:
         return [self._runner.run(spec, trial) for trial in trials]
 
     def critic_p99_s(self) -> float:
-        """Return what the fix's critics take."""
+        """Return what critics are assumed to take."""
         return CRITIC_P99_S
 
 

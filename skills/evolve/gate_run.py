@@ -152,13 +152,13 @@ def _confirmation(
     against: tuple[Literal["parent", "sham", "random"], ...] = ("parent", *plan.controls)
     for other in against:
         cap = plan.budget.confirmation if other == "parent" else plan.budget.controls
-        pairs: tuple[PairedOutcome, ...] = ()
         for end in _ends(min(cap, len(trials)), batch):
             pairs = bench.pairs(trials[:end], other)
-            if judge_superiority(other, pairs, boundary, plan).outcome != "waiting":
+            result = judge_superiority(other, pairs, boundary, plan)
+            if result.outcome != "waiting":
                 break
         evidence = _with(evidence, other, pairs)
-        if judge_superiority(other, pairs, boundary, plan).outcome != "pass":
+        if result.outcome != "pass":
             break
     return evidence
 
