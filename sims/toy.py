@@ -138,7 +138,10 @@ class ToyEnv:
         ]
         arms = [Arm(plan, *plan.home) for plan in self.toy.arms]
         rng = scene_generator(task, scene.layout, scene.seed, "physics")
-        self._world = World(bodies, arms, rng, slip_scale=self.faults.slip_scale)
+        faults = self.faults
+        self._world = World(
+            bodies, arms, rng, slip_scale=faults.slip_scale, hold_left=faults.hold_ticks(scene)
+        )
         self._max_steps, self._instruction = task.max_steps, task.instruction
         self._shown = self._frozen = None
         self._ended = ""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
+from zetta.runtime.core import Scene
 from zetta.runtime.errors import ConfigError, suggest
+from zetta.sims.toy_tasks import scene_generator
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +16,10 @@ class ToyFaults:
 
     slip_at: int = -1
     """The first thing held clear of its support at or after this tick slips out, once."""
+    slip_after: int = -1
+    """What has been held clear of its support for so many ticks in all slips out, once."""
+    slip_spread: int = 0
+    """`slip_after` is greater by so many at most: each scene has its own moment."""
     slip_scale: float = 1.0
     """Multiplies every natural chance of slipping; 0 forbids slips."""
     gripper_stuck_at: int = -1
@@ -44,6 +50,13 @@ class ToyFaults:
     """The same in world y."""
     action_delay: int = 0
     """Ticks between sending an action and the arm's obeying it."""
+
+    def hold_ticks(self, scene: Scene) -> int:
+        """Return how long a thing can be held in a scene before it slips; -1 for ever."""
+        if self.slip_after < 0 or self.slip_spread == 0:
+            return self.slip_after
+        rng = scene_generator(scene.task, scene.layout, scene.seed, "slip")
+        return self.slip_after + int(rng.integers(0, self.slip_spread + 1))
 
     @classmethod
     def from_text(cls, text: str) -> ToyFaults:

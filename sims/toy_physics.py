@@ -130,6 +130,8 @@ class World:
     slip_scale: float = 1.0
     slip_pending: bool = False
     """A slip was ordered and has not happened yet."""
+    hold_left: int = -1
+    """Ticks of holding, clear of any support, until a slip that was ordered; -1 for none."""
     stuck: bool = False
     """The fingers do not move."""
     pending: list[tuple[float, ...]] = field(default_factory=list)
@@ -261,7 +263,9 @@ class World:
         support = self.support(arm.held, body.x, body.y, body.bottom)
         if body.bottom < support + 0.01:
             return
-        forced, self.slip_pending = self.slip_pending, False
+        self.hold_left = max(-1, self.hold_left - 1)
+        forced = self.slip_pending or self.hold_left == 0
+        self.slip_pending = False
         chance = self.slip_scale * slip_chance(arm, body.thing)
         if not forced and (chance <= 0.0 or self.rng.random() >= chance):
             return

@@ -130,6 +130,7 @@ class _Meta(TypedDict):
     digest: str
     tick: int
     slip_pending: bool
+    hold_left: int
     generator: dict[str, object]
     held: list[int]
     max_steps: int
@@ -162,6 +163,7 @@ def pack(world: World, digest: str, session: Session) -> bytes:
         "digest": digest,
         "tick": world.tick,
         "slip_pending": world.slip_pending,
+        "hold_left": world.hold_left,
         "generator": dict(world.rng.bit_generator.state),
         "held": [arm.held for arm in world.arms],
         "max_steps": session.max_steps,
@@ -202,6 +204,7 @@ def unpack(world: World, digest: str, snapshot: bytes) -> Session:
     for arm, held in zip(world.arms, meta["held"], strict=True):
         arm.held = int(held)
     world.tick, world.slip_pending = int(meta["tick"]), bool(meta["slip_pending"])
+    world.hold_left = int(meta["hold_left"])
     world.rng.bit_generator.state = meta["generator"]
     world.pending = [tuple(row) for row in arrays["pending"].tolist()]
     repeated = arrays["frozen"] if arrays["frozen"].size else None

@@ -21,7 +21,15 @@ from zetta.runtime.cli.deploy import OWN_TRIGGERS
 from zetta.runtime.core import Array, EnvSpec, EpisodeResult, RunSpec, Sampled, Scene, Step, Tick
 from zetta.runtime.errors import ConfigError, GateError
 from zetta.skills.evolve.evidence import PairedOutcome
-from zetta.skills.evolve.gate_run import Arm, GateRun, Scenes, Trial, TrialOutcome, run_gate
+from zetta.skills.evolve.gate_run import (
+    Arm,
+    ArmTrial,
+    GateRun,
+    Scenes,
+    Trial,
+    TrialOutcome,
+    run_gate,
+)
 from zetta.skills.evolve.ledger import Ledger
 from zetta.skills.evolve.nulls import openings_sustained
 from zetta.skills.evolve.plans import GatePlan
@@ -68,11 +76,11 @@ class NullArena:
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
 
-    def run(self, arm: Arm, trials: Sequence[Trial]) -> Sequence[TrialOutcome]:
-        """Run trials with the arm's own policy seeds."""
+    def run(self, wanted: Sequence[ArmTrial]) -> Sequence[TrialOutcome]:
+        """Run episodes with the arms' own policy seeds."""
         return [
             replace(self._runner.run(PARENT, replace(t, policy_seed=_seed(arm, t))), fired=True)
-            for t in trials
+            for arm, t in wanted
         ]
 
     def critic_p99_s(self) -> float:
@@ -92,12 +100,14 @@ class FixArena:
             "random": f"random:{bundle}",
         }
 
-    def run(self, arm: Arm, trials: Sequence[Trial]) -> Sequence[TrialOutcome]:
-        """Run trials, each with the same policy seed in every arm."""
+    def run(self, wanted: Sequence[ArmTrial]) -> Sequence[TrialOutcome]:
+        """Run episodes, each with the same policy seed in every arm."""
+        return [self._runner.run(self._spec(arm), trial) for arm, trial in wanted]
+
+    def _spec(self, arm: Arm) -> RunSpec:
         bundle = self._bundles[arm]
         options = PLANTED if bundle == "none" else PLANTED | SHARE
-        spec = replace(PARENT, bundle=bundle, options=options)
-        return [self._runner.run(spec, trial) for trial in trials]
+        return replace(PARENT, bundle=bundle, options=options)
 
     def critic_p99_s(self) -> float:
         """Return what critics are assumed to take."""

@@ -18,6 +18,7 @@ from zetta.skills.evolve.plans import GatePlan
 from zetta.skills.evolve.stages import judge_no_harm, judge_superiority
 
 Arm: TypeAlias = Literal["parent", "candidate", "sham", "random"]
+Opponent: TypeAlias = Literal["parent", "sham", "random"]
 BATCH = 8
 """Pairs that are asked for at once; more would run for nothing when the test stops early."""
 
@@ -30,6 +31,9 @@ class Trial:
     """Seed of a sampled scene."""
     policy_seed: int
     task: int = 0
+
+
+ArmTrial: TypeAlias = tuple[Arm, Trial]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +54,8 @@ class TrialOutcome:
 class Arena(Protocol):
     """Where episodes are run; the caller knows simulator, policy and bundles."""
 
-    def run(self, arm: Arm, trials: Sequence[Trial]) -> Sequence[TrialOutcome]:
-        """Run one arm on trials and return their outcomes in the same order."""
+    def run(self, wanted: Sequence[ArmTrial]) -> Sequence[TrialOutcome]:
+        """Run episodes and return their outcomes in the same order."""
         ...
 
     def critic_p99_s(self) -> float:
@@ -104,17 +108,18 @@ def run_gate(
         GateError: a block is too short, a quiet candidate changed something, or the gate may not
             open (no power left, a scene that was used before).
     """
-    bench = _Bench(arena)
+    bench = Bench(arena)
     _check_blocks(plan, scenes)
     evidence = Evidence(same_scene=bench.pairs(scenes.failed[: plan.budget.same_scene], "parent"))
     if admit(plan, evidence)[0].outcome == "pass":
-        evidence = _no_harm(plan, evidence, scenes.regression, bench, batch)
+        evidence = no_harm(plan, evidence, scenes.regression, bench, batch)
     if not is_admitted(admit(plan, evidence)):
         return GateRun(decide(plan, None, evidence), evidence, ledger, bench.rollouts)
     sealed = scenes.sealed[: plan.budget.confirmation]
     names = tuple(scene_name(trial) for trial in sealed)
     opening, ledger = open_gate(plan, ledger, candidate, names)
-    evidence = _confirmation(plan, opening, evidence, sealed, bench, batch)
+    evidence = against_parent(plan, opening, evidence, sealed, bench, batch)
+    evidence = against_controls(plan, opening, evidence, sealed, bench, batch)
     evidence = replace(evidence, cost=bench.cost(control_period_s, sealed))
     verdict = decide(plan, opening, evidence)
     return GateRun(verdict, evidence, record(ledger, opening, verdict), bench.rollouts)
@@ -129,9 +134,10 @@ def scene_name(trial: Trial) -> str:
     return f"{trial.task}/{trial.scene}"
 
 
-def _no_harm(
-    plan: GatePlan, evidence: Evidence, trials: Sequence[Trial], bench: _Bench, batch: int
+def no_harm(
+    plan: GatePlan, evidence: Evidence, trials: Sequence[Trial], bench: Bench, batch: int
 ) -> Evidence:
+    """Run the no-harm block until it is decided."""
     wanted = trials[: plan.budget.no_harm]
     for end in _ends(len(wanted), batch):
         evidence = replace(evidence, no_harm=bench.pairs(wanted[:end], "parent"))
@@ -140,34 +146,58 @@ def _no_harm(
     return evidence
 
 
-def _confirmation(
+def against_parent(
     plan: GatePlan,
     opening: Opening,
     evidence: Evidence,
     trials: Sequence[Trial],
-    bench: _Bench,
+    bench: Bench,
     batch: int,
 ) -> Evidence:
+    """Run the sealed block against the parent until it is decided."""
+    return _superiority(plan, opening, evidence, "parent", trials, bench, batch)[0]
+
+
+def against_controls(
+    plan: GatePlan,
+    opening: Opening,
+    evidence: Evidence,
+    trials: Sequence[Trial],
+    bench: Bench,
+    batch: int,
+) -> Evidence:
+    """Run the sealed block against one control after the other, while the candidate wins."""
     boundary = sealed_boundary(plan, opening)
-    against: tuple[Literal["parent", "sham", "random"], ...] = ("parent", *plan.controls)
-    for other in against:
-        cap = plan.budget.confirmation if other == "parent" else plan.budget.controls
-        for end in _ends(min(cap, len(trials)), batch):
-            pairs = bench.pairs(trials[:end], other)
-            result = judge_superiority(other, pairs, boundary, plan)
-            if result.outcome != "waiting":
-                break
-        evidence = _with(evidence, other, pairs)
-        if result.outcome != "pass":
+    if judge_superiority("parent", evidence.parent, boundary, plan).outcome != "pass":
+        return evidence
+    for control in plan.controls:
+        evidence, won = _superiority(plan, opening, evidence, control, trials, bench, batch)
+        if not won:
             break
     return evidence
 
 
-def _with(
+def _superiority(
+    plan: GatePlan,
+    opening: Opening,
     evidence: Evidence,
-    other: Literal["parent", "sham", "random"],
-    pairs: tuple[PairedOutcome, ...],
-) -> Evidence:
+    other: Opponent,
+    trials: Sequence[Trial],
+    bench: Bench,
+    batch: int,
+) -> tuple[Evidence, bool]:
+    boundary = sealed_boundary(plan, opening)
+    cap = plan.budget.confirmation if other == "parent" else plan.budget.controls
+    pairs: tuple[PairedOutcome, ...] = ()
+    for end in _ends(min(cap, len(trials)), batch):
+        pairs = bench.pairs(trials[:end], other)
+        outcome = judge_superiority(other, pairs, boundary, plan).outcome
+        if outcome != "waiting":
+            return _with(evidence, other, pairs), outcome == "pass"
+    return _with(evidence, other, pairs), False
+
+
+def _with(evidence: Evidence, other: Opponent, pairs: tuple[PairedOutcome, ...]) -> Evidence:
     if other == "parent":
         return replace(evidence, parent=pairs)
     return replace(evidence, sham=pairs) if other == "sham" else replace(evidence, random=pairs)
@@ -200,7 +230,7 @@ def _check_blocks(plan: GatePlan, scenes: Scenes) -> None:
         )
 
 
-class _Bench:
+class Bench:
     """Runs each trial of each arm once and keeps what came of it."""
 
     def __init__(self, arena: Arena) -> None:
@@ -215,8 +245,7 @@ class _Bench:
     def pairs(self, trials: Sequence[Trial], other: Arm) -> tuple[PairedOutcome, ...]:
         """Return the candidate against another arm on trials, in their order."""
         arms: tuple[Arm, Arm] = (other, "candidate")
-        for arm in arms:
-            self._run(arm, trials)
+        self._run([(arm, trial) for arm in arms for trial in trials])
         return tuple(
             _pair(index, trial, *(self._known[arm, trial] for arm in arms))
             for index, trial in enumerate(trials)
@@ -240,12 +269,10 @@ class _Bench:
             candidate=tuple(float(max(1, candidate.ticks)) for _, candidate in ran),
         )
 
-    def _run(self, arm: Arm, trials: Sequence[Trial]) -> None:
-        missing = [trial for trial in trials if (arm, trial) not in self._known]
-        outcomes = self._arena.run(arm, missing) if missing else ()
-        self._known |= {
-            (arm, trial): outcome for trial, outcome in zip(missing, outcomes, strict=True)
-        }
+    def _run(self, wanted: Sequence[ArmTrial]) -> None:
+        missing = [each for each in wanted if each not in self._known]
+        outcomes = self._arena.run(missing) if missing else ()
+        self._known |= dict(zip(missing, outcomes, strict=True))
 
 
 def _pair(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from zetta.runtime.errors import GateError
-from zetta.skills.evolve.gate_run import Arm, Scenes, Trial, TrialOutcome, run_gate
+from zetta.skills.evolve.gate_run import Arm, ArmTrial, Scenes, Trial, TrialOutcome, run_gate
 from zetta.skills.evolve.ledger import Ledger
 from zetta.skills.evolve.plans import plan_gate
 
@@ -32,9 +32,10 @@ class Model:
     asked: list[tuple[Arm, int]] = field(default_factory=list)
     broken: frozenset[int] = frozenset()
 
-    def run(self, arm: Arm, trials: Sequence[Trial]) -> Sequence[TrialOutcome]:
-        self.asked.append((arm, len(trials)))
-        return [self._one(arm, trial) for trial in trials]
+    def run(self, wanted: Sequence[ArmTrial]) -> Sequence[TrialOutcome]:
+        for arm in dict.fromkeys(arm for arm, _ in wanted):
+            self.asked.append((arm, sum(each == arm for each, _ in wanted)))
+        return [self._one(arm, trial) for arm, trial in wanted]
 
     def critic_p99_s(self) -> float:
         return 0.0005
