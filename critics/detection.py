@@ -43,7 +43,7 @@ class Detection:
     found: int
     """Failures with an alarm at any time."""
     timely: int
-    """Failures with an alarm that left `TIMELY` of the budget."""
+    """Failures with an alarm that left enough of the budget, `TIMELY` of it if nothing is said."""
     lead: float | None
     """Median of the budget that was left at the alarm in found failures, as a share."""
     delay: float | None
@@ -69,8 +69,8 @@ def upper_bound(k: int, n: int, confidence: float = 0.95) -> float:
     return 1.0 if k >= n else float(beta.ppf(confidence, k + 1, n - k))
 
 
-def detection(episodes: Sequence[Watched]) -> Detection:
-    """Count alarms on successes and on failures."""
+def detection(episodes: Sequence[Watched], timely: float = TIMELY) -> Detection:
+    """Count alarms on successes and on failures; `timely` is the share of budget to be left."""
     failed = [e for e in episodes if not e.success]
     found = [(e, e.alarm) for e in failed if e.alarm is not None]
     left = [1.0 - alarm / e.max_steps for e, alarm in found]
@@ -80,23 +80,25 @@ def detection(episodes: Sequence[Watched]) -> Detection:
         false_alarms=sum(e.success and e.alarm is not None for e in episodes),
         failures=len(failed),
         found=len(found),
-        timely=sum(share >= TIMELY for share in left),
+        timely=sum(share >= timely for share in left),
         lead=median(left) if left else None,
         delay=median(delays) if delays else None,
     )
 
 
-def at_a_fixed_tick(episodes: Sequence[Watched], false_alarms: int) -> Detection:
+def at_a_fixed_tick(
+    episodes: Sequence[Watched], false_alarms: int, timely: float = TIMELY
+) -> Detection:
     """Return what an alarm at one tick for all finds, at no more than so many false alarms.
 
     The tick is the earliest that at most `false_alarms` successes outlast.
     """
     lengths = sorted((e.ticks for e in episodes if e.success), reverse=True)
     tick = lengths[false_alarms] if false_alarms < len(lengths) else 0
-    return detection([_alarmed(e, tick if e.ticks > tick else None) for e in episodes])
+    return detection([_alarmed(e, tick if e.ticks > tick else None) for e in episodes], timely)
 
 
-def shuffled(episodes: Sequence[Watched], seed: int = 0) -> Detection:
+def shuffled(episodes: Sequence[Watched], seed: int = 0, timely: float = TIMELY) -> Detection:
     """Return what the same alarms find when they are dealt out to episodes at random.
 
     Counts are means over many deals, rounded. An alarm after the end of an episode is none.
@@ -107,7 +109,10 @@ def shuffled(episodes: Sequence[Watched], seed: int = 0) -> Detection:
         order = rng.permutation(len(episodes))
         dealt = [(e, episodes[k].alarm) for e, k in zip(episodes, order, strict=True)]
         deals.append(
-            detection([_alarmed(e, a if a is not None and a < e.ticks else None) for e, a in dealt])
+            detection(
+                [_alarmed(e, a if a is not None and a < e.ticks else None) for e, a in dealt],
+                timely,
+            )
         )
     leads = [deal.lead for deal in deals if deal.lead is not None]
     return Detection(
