@@ -45,6 +45,11 @@ class SnapshotRing:
         """Bytes that are kept."""
         return self._bytes
 
+    @property
+    def kept(self) -> tuple[EpisodeSnapshot, ...]:
+        """Those that are kept, the oldest first."""
+        return tuple(self._kept)
+
     def offer(self, episode: Episode) -> None:
         """Take a snapshot if one is due. Called between ticks; while a skill drives it waits.
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from importlib.metadata import version
 
+from zetta.runtime.action_digest import ActionDigest
 from zetta.runtime.cli.assemble import Assembled, Assembler
 from zetta.runtime.cli.deploy import bundle_digest
 from zetta.runtime.core import (
@@ -34,8 +35,8 @@ def assembled_episodes() -> AssembledEpisodes:
 class AssembledEpisodes:
     """Runs `RunSpec`s through one `Assembler`, which keeps environment and policies."""
 
-    def __init__(self) -> None:
-        self._assembler = Assembler()
+    def __init__(self, assembler: Assembler | None = None) -> None:
+        self._assembler = assembler or Assembler()
         self._task = ""
 
     def identify(self, specs: Sequence[RunSpec]) -> Identity:
@@ -70,18 +71,18 @@ class AssembledEpisodes:
         if task != self._task:
             watch.phase(f"building {task}")
             self._task = task
-        seen = _Seen(watch)
-        assembled = self._assembler.assemble(spec, sinks=[seen])
+        seen, done = Seen(watch), ActionDigest()
+        assembled = self._assembler.assemble(spec, sinks=[seen, done])
         watch.phase(f"{task} init {spec.layout} seed {spec.seed}, {spec.policy}")
         result = assembled.episode.run()
-        return record_of(result, seen.dispersion(), seen.predicates())
+        return record_of(result, seen.dispersion(), seen.predicates(), done.text)
 
     def close(self) -> None:
         """Close the environment and the policies."""
         self._assembler.close()
 
 
-class _Seen:
+class Seen:
     """A sink that keeps the few numbers which an episode's result does not hold."""
 
     def __init__(self, watch: Watch) -> None:

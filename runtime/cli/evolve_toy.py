@@ -16,9 +16,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from zetta.runtime.action_digest import ActionDigest
 from zetta.runtime.cli.assemble import Assembler
 from zetta.runtime.cli.deploy import OWN_TRIGGERS
-from zetta.runtime.core import Array, EnvSpec, EpisodeResult, RunSpec, Sampled, Scene, Step, Tick
+from zetta.runtime.core import EpisodeResult, RunSpec, Sampled
 from zetta.runtime.errors import ConfigError, GateError
 from zetta.skills.evolve.evidence import PairedOutcome
 from zetta.skills.evolve.gate_run import (
@@ -140,27 +141,10 @@ class Runner:
     def episode(self, spec: RunSpec, trial: Trial) -> tuple[EpisodeResult, str]:
         """Run one episode and return it with a digest of its actions."""
         placed = replace(spec, task=trial.task, seed=trial.scene, policy_seed=trial.policy_seed)
-        actions = _Actions()
+        actions = ActionDigest()
         result = self._assembler.assemble(placed, sinks=[actions]).episode.run()
         self.rollouts += 1
-        return result, actions.digest.hexdigest()
-
-
-class _Actions:
-    """A sink that keeps a digest of all actions."""
-
-    def __init__(self) -> None:
-        self.digest = hashlib.sha256()
-
-    def begin(self, scene: Scene, spec: EnvSpec, instruction: str, step: Step) -> None:
-        """Nothing to keep."""
-
-    def tick(self, tick: Tick, step: Step, pose: Array | None) -> None:
-        """Take the tick's action in."""
-        self.digest.update(tick.action.tobytes())
-
-    def end(self, result: EpisodeResult, pose: Array | None) -> None:
-        """Nothing to keep."""
+        return result, actions.text
 
 
 def planted_among(candidates: int) -> int:

@@ -71,12 +71,15 @@ class EpisodeRecord:
     detail: str = ""
     recoveries: tuple[Recovery, ...] = ()
     """What skills did, in order."""
+    actions: str = ""
+    """SHA-256 of all actions and who gave them; empty when nobody kept it."""
 
 
 def record_of(
     result: EpisodeResult,
     dispersion: float | None = None,
     predicates: Mapping[str, bool] | None = None,
+    actions: str = "",
 ) -> EpisodeRecord:
     """Return what is kept of `result` and of what was seen beside it."""
     return EpisodeRecord(
@@ -94,6 +97,7 @@ def record_of(
         predicates=dict(sorted((predicates or {}).items())),
         detail=result.detail,
         recoveries=result.recoveries,
+        actions=actions,
     )
 
 

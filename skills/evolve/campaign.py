@@ -122,6 +122,14 @@ class Campaign:
         """Return the first stage without a record; None when the generation is complete."""
         return next((s for s in STAGES if not self._path(generation, s).exists()), None)
 
+    def has(self, generation: int, stage: Stage) -> bool:
+        """Say whether a stage has its record."""
+        return self._path(generation, stage).exists()
+
+    def is_skipped(self, generation: int, stage: Stage) -> bool:
+        """Say whether a stage was not reached."""
+        return "skipped" in self.read(generation, stage).content
+
     def write(self, generation: int, stage: Stage, content: object) -> StageRecord:
         """Write the record of the next stage.
 

@@ -1,0 +1,405 @@
+"""One generation: from the parent's failures to a verdict on one candidate, stage by stage.
+
+Every stage is a function from the records before it to one record. Running a generation again
+reads what is there and goes on at the first stage that is missing; rollouts that were finished are
+not run again, because the world keeps them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TypeVar
+
+from zetta.runtime.success_rates import newcombe_paired
+from zetta.skills.bundles import LoadedBundle, load_bundle
+from zetta.skills.evolve.authors import (
+    Author,
+    Brief,
+    Draft,
+    NoDraft,
+    Rejection,
+    edit_budget,
+)
+from zetta.skills.evolve.branch_stage import branch_out
+from zetta.skills.evolve.briefs import halves, watched_episodes
+from zetta.skills.evolve.campaign import STAGES, Block, Campaign, Stage
+from zetta.skills.evolve.candidates import write_candidate
+from zetta.skills.evolve.diagnosis_stage import diagnose_development
+from zetta.skills.evolve.evidence import Evidence, tally
+from zetta.skills.evolve.gate_run import (
+    Bench,
+    Trial,
+    against_controls,
+    against_parent,
+    no_harm,
+    scene_name,
+)
+from zetta.skills.evolve.gates import GateVerdict, admit, decide, is_admitted, record
+from zetta.skills.evolve.generation_records import (
+    Branched,
+    Candidate,
+    Cost,
+    Developed,
+    Development,
+    Diagnosed,
+    GateStage,
+    Judged,
+    Reported,
+    Screened,
+    Shadowed,
+    Skipped,
+)
+from zetta.skills.evolve.ledger import Ledger, open_gate, sealed_boundary
+from zetta.skills.evolve.plans import GatePlan
+from zetta.skills.evolve.screen import ScreenResult, screen
+from zetta.skills.evolve.shadow_stage import calibrated_parameters, shadow
+from zetta.skills.evolve.stages import judge_superiority
+from zetta.skills.evolve.worlds import World
+
+CANDIDATE, LOGS, PROGRAMS = "candidate", "logs", "programs"
+"""Folders of a generation."""
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What all generations of a campaign share."""
+
+    campaign: Campaign
+    plan: GatePlan
+    world: World
+    author: Author
+    tell: Callable[[str], None] = lambda text: None
+    batch: int = 8
+
+
+@dataclass(slots=True)
+class Generation:
+    """Runs the stages of one generation."""
+
+    setting: Setting
+    number: int
+    parent: str
+    """Bundle name or folder."""
+    ledger: Ledger
+    rejected: tuple[Rejection, ...] = ()
+    _spent: Cost = field(default_factory=Cost)
+
+    def run(self) -> Judged:
+        """Run every stage that has no record yet, and return the verdict.
+
+        Raises:
+            GateError: the gate may not open; what was found is kept.
+        """
+        self.setting.world.begin(self.parent, self._folder / LOGS)
+        development = self._stage("development", Development, self._develop)
+        if not isinstance(development, Development):
+            return self._nothing(development.skipped)
+        found = self._stage("diagnosis", Diagnosed, lambda: self._diagnose(development))
+        if not isinstance(found, Diagnosed):
+            return self._nothing(found.skipped)
+        branched = self._stage("branches", Branched, lambda: self._branch(development, found))
+        if not isinstance(branched, Branched):
+            return self._nothing(branched.skipped)
+        candidate = self._stage(
+            "candidate", Candidate, lambda: self._propose(development, found, branched)
+        )
+        if not isinstance(candidate, Candidate):
+            return self._nothing(candidate.skipped)
+        self._stage("screen", Screened, lambda: _screened(candidate))
+        if candidate.problem:
+            return self._nothing(candidate.problem)
+        shadowed = self._stage(
+            "shadow", Shadowed, lambda: self._shadow(development, found, candidate)
+        )
+        if not isinstance(shadowed, Shadowed):
+            return self._nothing(shadowed.skipped)
+        if not shadowed.result.passed:
+            return self._nothing("shadow replay: " + "; ".join(shadowed.result.reasons))
+        return self._gate(development, candidate)
+
+    # ------------------------------------------------------------------ before the gate
+
+    def _develop(self) -> Development | Skipped:
+        budget = self.setting.plan.budget
+        trials = self._trials("development", budget.development)
+        with self._metered() as cost:
+            episodes = self.setting.world.develop(trials)
+        failures = sum(each.success is False for each in episodes)
+        if failures < 2:
+            return Skipped(
+                f"the parent failed in {failures} of {len(episodes)} development episodes; there "
+                "is nothing to learn from"
+            )
+        return Development(episodes, cost())
+
+    def _diagnose(self, development: Development) -> Diagnosed:
+        with self._metered() as cost:
+            found = diagnose_development(
+                development, self.setting.campaign.folder, self.setting.world.read
+            )
+        return replace(found, cost=cost())
+
+    def _branch(self, development: Development, found: Diagnosed) -> Branched:
+        seen, _ = halves(development.episodes)
+        failures = [each for each in seen if each.name in found.failures]
+        with self._metered() as cost:
+            branched = branch_out(
+                self.setting.world, failures, found, self.setting.plan.budget.search,
+                self._folder / PROGRAMS,
+            )  # fmt: skip
+        return replace(branched, cost=cost())
+
+    def _propose(
+        self, development: Development, found: Diagnosed, branched: Branched
+    ) -> Candidate | Skipped:
+        if not branched.supported:
+            return Skipped("no recovery is supported by branch replay: the cause is not confirmed")
+        with self._metered() as cost:
+            brief = self._brief(development, found, branched)
+            draft = self.setting.author.propose(brief)
+            if isinstance(draft, NoDraft):
+                return Skipped(f"the author {self.setting.author.name}: {draft.reason}")
+            result = self._screen(draft, brief, development)
+        digest = load_bundle(str(self._candidate)).digest if result.passed else ""
+        problem = "" if result.passed else "screen: " + "; ".join(result.problems[:3])
+        return Candidate(
+            draft.name, digest, draft.hypothesis, dict(draft.files), draft.digest,
+            dict(draft.cost), problem, result, cost(),
+        )  # fmt: skip
+
+    def _brief(self, development: Development, found: Diagnosed, branched: Branched) -> Brief:
+        world, manifest = self.setting.world, self.setting.campaign.manifest
+        seen, _ = halves(development.episodes)
+        watched = watched_episodes(seen, found, world.read, world.sensing)
+        failed = [each for each in watched if not each.success]
+        return Brief(
+            cluster=found.target,
+            failures=tuple(each for each in failed if each.name in found.failures),
+            other_failures=tuple(each for each in failed if each.name not in found.failures),
+            successes=tuple(each for each in watched if each.success),
+            trials=branched.trials,
+            parent=self._parent.packages,
+            sensing=world.sensing,
+            edits=edit_budget(self.number, manifest.generations),
+            generation=self.number,
+            seed=self.number,
+            rejected=self.rejected,
+        )
+
+    def _screen(self, draft: Draft, brief: Brief, development: Development) -> ScreenResult:
+        secrets: list[str | float] = []
+        for each in development.episodes:
+            secrets += [str(each.trial.scene), each.scene_digest]
+        return screen(
+            draft, self._candidate, brief.parent, brief.rejected, brief.sensing, brief.edits,
+            secrets=secrets, episodes=[*brief.failures, *brief.successes][:8],
+        )  # fmt: skip
+
+    def _shadow(self, development: Development, found: Diagnosed, candidate: Candidate) -> Shadowed:
+        world = self.setting.world
+        self._restore(candidate)
+        with self._metered() as cost:
+            seen, held_out = halves(development.episodes)
+            bundle = load_bundle(str(self._candidate))
+            fit = watched_episodes(
+                [each for each in seen if each.success], found, world.read, world.sensing
+            )
+            calibrated = calibrated_parameters(bundle, fit)
+            watched = watched_episodes(held_out, found, world.read, world.sensing)
+            result = shadow(
+                bundle,
+                candidate.name,
+                [e for e in watched if not e.success and e.name in found.failures],
+                [e for e in watched if e.success],
+            )
+        return Shadowed(result, calibrated.note or "calibrated levels agree", cost())
+
+    # ------------------------------------------------------------------ the gate
+
+    def _gate(self, development: Development, candidate: Candidate) -> Judged:
+        self._restore(candidate)
+        plan, world = self.setting.plan, self.setting.world
+        bench = Bench(world.arena(self._candidate))
+        failed = _again(development.ended(False), plan.budget.same_scene)
+        regression = self._trials("regression", plan.budget.no_harm, candidate.digest)
+        sealed = self._trials("confirmation", plan.budget.confirmation, candidate.digest)
+
+        def arms() -> GateStage:
+            evidence = Evidence(same_scene=bench.pairs(failed, "parent"))
+            return self._judged_stage(evidence, admit(plan, evidence)[0].outcome == "pass")
+
+        first = self._gate_stage("arms", arms)
+
+        def harmless() -> GateStage:
+            if not first.passed:
+                return first
+            evidence = no_harm(plan, first.evidence, regression, bench, 2 * self.setting.batch)
+            return self._judged_stage(evidence, is_admitted(admit(plan, evidence)))
+
+        second = self._gate_stage("no_harm", harmless)
+
+        def confirmed() -> GateStage:
+            if not second.passed:
+                return second
+            names = tuple(scene_name(trial) for trial in sealed)
+            seen = [scene_name(each.trial) for each in development.episodes]
+            seen += [scene_name(trial) for trial in regression]
+            opening, _ = open_gate(plan, self.ledger, candidate.digest, names, seen)
+            evidence = against_parent(
+                plan, opening, second.evidence, sealed, bench, self.setting.batch
+            )
+            boundary = sealed_boundary(plan, opening)
+            won = judge_superiority("parent", evidence.parent, boundary, plan).outcome == "pass"
+            return replace(self._judged_stage(evidence, won), opening=opening)
+
+        third = self._gate_stage("confirmation", confirmed)
+
+        def controlled() -> GateStage:
+            if not third.passed or third.opening is None:
+                return third
+            world.record_moments(self._candidate, regression[: len(third.evidence.no_harm)])
+            evidence = against_controls(
+                plan, third.opening, third.evidence, sealed, bench, self.setting.batch
+            )
+            evidence = self._with_cost(evidence, sealed, bench)
+            return replace(self._judged_stage(evidence, True), opening=third.opening)
+
+        fourth = self._gate_stage("controls", controlled)
+        judged = self._stage("verdict", Judged, lambda: self._judge(candidate, fourth))
+        assert isinstance(judged, Judged)
+        self._stage("report", Reported, lambda: self._report(candidate, judged))
+        return judged
+
+    def _with_cost(self, evidence: Evidence, sealed: Sequence[Trial], bench: Bench) -> Evidence:
+        bench.pairs(sealed[: len(evidence.parent)], "parent")  # kept by the world: nothing is run
+        period = 1.0 / self.setting.world.control_hz
+        return replace(evidence, cost=bench.cost(period, sealed))
+
+    def _judge(self, candidate: Candidate, last: GateStage) -> Judged:
+        plan, evidence = self.setting.plan, last.evidence
+        verdict = decide(plan, last.opening, evidence)
+        ledger = self.ledger
+        if last.opening is not None:
+            names = last.opening.scenes
+            _, opened = open_gate(plan, ledger, candidate.digest, names)
+            ledger = record(opened, last.opening, verdict)
+        if verdict.decision != "PROMOTE":
+            return Judged(verdict, ledger, self.parent, self._parent.digest)
+        return Judged(verdict, ledger, str(self._relative(self._candidate)), candidate.digest)
+
+    def _report(self, candidate: Candidate, judged: Judged) -> Reported | Skipped:
+        if judged.verdict.decision != "PROMOTE":
+            return Skipped("only what is promoted gets a report block")
+        plan, world = self.setting.plan, self.setting.world
+        trials = self._trials("report", plan.budget.report, candidate.digest)
+        with self._metered() as cost:
+            arms = world.report(self._candidate, trials)
+            pairs = Bench(world.arena(self._candidate)).pairs(trials, "parent")
+        counts = tally(pairs)
+        gain, (low, high) = newcombe_paired(counts.both, counts.wins, counts.harms, counts.neither)
+        return Reported(tuple(arms), gain, low, high, cost())
+
+    # ------------------------------------------------------------------ inside
+
+    @property
+    def _folder(self) -> Path:
+        return self.setting.campaign.folder / f"{self.number:03d}"
+
+    @property
+    def _candidate(self) -> Path:
+        return self._folder / CANDIDATE
+
+    @property
+    def _parent(self) -> LoadedBundle:
+        return load_bundle(self.parent)
+
+    def _relative(self, path: Path) -> Path:
+        return path.relative_to(self.setting.campaign.folder)
+
+    def _stage(self, stage: Stage, kind: type[T], make: Callable[[], T | Skipped]) -> T | Skipped:
+        """Return a stage's record, made when it is not there yet."""
+        campaign = self.setting.campaign
+        if not campaign.has(self.number, stage):
+            self.setting.tell(f"generation {self.number}: {stage}")
+            campaign.write(self.number, stage, make())
+        if campaign.is_skipped(self.number, stage):
+            return campaign.content(self.number, stage, Skipped)
+        return campaign.content(self.number, stage, kind)
+
+    def _gate_stage(self, stage: Stage, make: Callable[[], GateStage]) -> GateStage:
+        def metered() -> GateStage:
+            with self._metered() as cost:
+                made = make()
+            return replace(made, cost=cost())
+
+        found = self._stage(stage, GateStage, metered)
+        assert isinstance(found, GateStage)
+        return found
+
+    def _judged_stage(self, evidence: Evidence, passed: bool) -> GateStage:
+        return GateStage(evidence, passed, None, Cost())
+
+    def _nothing(self, reason: str) -> Judged:
+        """Write what is left of a generation that ends before its gate."""
+        campaign = self.setting.campaign
+        for stage in STAGES:
+            if not campaign.has(self.number, stage):
+                campaign.write(self.number, stage, Skipped(reason))
+        return Judged(
+            GateVerdict("REJECT", reason, ()), self.ledger, self.parent, self._parent.digest
+        )
+
+    def _trials(self, block: Block, count: int, candidate: str = "") -> tuple[Trial, ...]:
+        campaign = self.setting.campaign
+        tasks = campaign.manifest.tasks
+        seeds = campaign.seeds(self.number, block, count, candidate)
+        return tuple(
+            Trial(seed, policy_seed(f"{block}/{seed}"), tasks[k % len(tasks)])
+            for k, seed in enumerate(seeds)
+        )
+
+    def _restore(self, candidate: Candidate) -> None:
+        """Write the candidate's folder again where it was lost: the record vouches for it."""
+        if not self._candidate.exists():
+            draft = Draft(candidate.name, candidate.files, candidate.hypothesis)
+            folders = [package.folder for package in self._parent.packages]
+            write_candidate(draft, folders, self._candidate)
+
+    @contextmanager
+    def _metered(self) -> Iterator[Callable[[], Cost]]:
+        world, start = self.setting.world, time.monotonic()
+        rollouts, cpu = world.spent()
+
+        def cost() -> Cost:
+            now, used = world.spent()
+            return Cost(now - rollouts, round(used - cpu, 2), round(time.monotonic() - start, 2))
+
+        yield cost
+
+
+def policy_seed(name: str) -> int:
+    """Return a policy seed that follows from a name; the same in every arm."""
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big")
+
+
+def _again(failed: Sequence[Developed], count: int) -> tuple[Trial, ...]:
+    """Return failed scenes with fresh policy seeds, each scene again where there are too few."""
+    return tuple(
+        replace(
+            failed[k % len(failed)].trial,
+            policy_seed=policy_seed(f"again/{failed[k % len(failed)].trial.scene}/{k}"),
+        )
+        for k in range(count)
+    )
+
+
+def _screened(candidate: Candidate) -> Screened | Skipped:
+    if candidate.screen is None:
+        return Skipped("there is no draft to screen")
+    return Screened(candidate.screen)
