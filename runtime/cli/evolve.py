@@ -1,8 +1,10 @@
-"""`zetta evolve`: what the gate of the evolution loop does to candidates whose truth is known."""
+"""`zetta evolve`: a campaign, or what its gate does to candidates whose truth is known."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -18,34 +20,111 @@ MODEL = "model"
 
 
 def command(
-    null: Annotated[
-        int | None, typer.Option(help="Send so many worthless candidates through the gate.")
+    sim: Annotated[str, typer.Option(help="Simulator; with --null also model.")] = MODEL,
+    suite: Annotated[str | None, typer.Option(help="Suite whose failures are looked at.")] = None,
+    tasks: Annotated[str, typer.Option(help="Its tasks, such as 0-4 or 2,8; all by default.")] = "",
+    policy: Annotated[str | None, typer.Option(help="The frozen policy.")] = None,
+    author: Annotated[str, typer.Option(help="Who writes: search, llm or human.")] = "search",
+    generations: Annotated[int, typer.Option(help="Candidates at most.")] = 1,
+    budget: Annotated[
+        int | None, typer.Option(help="Rollouts at most; 600 for each generation by default.")
     ] = None,
-    sim: Annotated[
-        str, typer.Option(help="Where: model (outcomes drawn, no simulator), or toy.")
-    ] = MODEL,
-    seed: Annotated[int, typer.Option(help="Of every draw.")] = 0,
+    bundle: Annotated[str, typer.Option(help="What is deployed already.")] = "none",
+    sensing: Annotated[str, typer.Option(help="What skills may sense.")] = "vision",
+    render: Annotated[str, typer.Option(help="Render setting.")] = "fast",
+    option: Annotated[
+        list[str] | None, typer.Option(help="NAME=VALUE for every episode; may be repeated.")
+    ] = None,
+    development: Annotated[int, typer.Option(help="Episodes in which failures are found.")] = 60,
+    search: Annotated[int, typer.Option(help="Continuations of failures, at most.")] = 200,
+    model: Annotated[str, typer.Option(help="Author llm: model, such as openai:gpt-5.")] = "",
+    base_url: Annotated[str, typer.Option(help="Author llm: a local server's address.")] = "",
+    drafts: Annotated[
+        Path | None, typer.Option(help="Author human: folder of skill packages.")
+    ] = None,
+    workers: Annotated[int, typer.Option(help="Processes that run episodes.")] = 1,
+    batch: Annotated[int, typer.Option(help="Pairs of the gate that are run at once.")] = 8,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder; one with a campaign is gone on with.")
+    ] = None,
+    null: Annotated[
+        int | None, typer.Option(help="Instead: send worthless candidates through the gate.")
+    ] = None,
+    seed: Annotated[str, typer.Option(help="Of every draw; a campaign draws one by itself.")] = "",
     everywhere: Annotated[
         bool, typer.Option(help="Nulls intervene in every scene, not on their target alone.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Measure the gate: how often it promotes nothing, and how often it finds what was planted."""
-    if null is None:
+    """Turn failures of a frozen policy into skills that passed an honest gate; or measure it."""
+    if null is not None:
+        _measure(null, sim, seed, everywhere, as_json)
+        return
+    if sim == MODEL:
         raise ConfigError(
-            "zetta evolve measures the gate so far; say how many worthless candidates it gets: "
-            "zetta evolve --null 2000"
+            "name a simulator (zetta evolve --sim libero --suite libero_object_swap), or measure "
+            "the gate: zetta evolve --null 2000"
         )
+    if suite is None:
+        raise ConfigError(f"name a suite with --suite; zetta run --sim {sim} --list shows all")
+    if min(generations, workers, batch, development, search) < 1:
+        raise ConfigError("generations, workers, batch, development and search are at least 1")
+    from zetta.runtime.cli import evolve_campaign as campaigns  # late: it needs the whole runtime
+
+    wish = campaigns.Wish(
+        sim=sim,
+        suite=suite,
+        tasks=tasks,
+        policy=campaigns.chosen_policy(sim, policy),
+        author=author,
+        generations=generations,
+        budget=budget,
+        bundle=bundle,
+        sensing=sensing,
+        render=render,
+        options=_options(option or ()),
+        seed=seed,
+        workers=workers,
+        development=development,
+        search=search,
+        batch=batch,
+    )
+    writer = campaigns.find_author(author, model, base_url, drafts)
+    result, folder, manifest = campaigns.evolve(wish, writer, out)
+    if as_json:
+        output.emit(campaigns.answer_of(result, folder, manifest))
+        return
+    for number, each in enumerate(result.generations):
+        output.answer(f"generation {number}: {each.verdict.decision} - {each.verdict.reason}")
+    if result.stopped:
+        output.answer(result.stopped)
+    output.answer(f"{result.promoted} promoted; the bundle is {result.bundle}")
+
+
+def _options(typed: Sequence[str]) -> dict[str, str]:
+    options = {}
+    for each in typed:
+        name, equals, value = each.partition("=")
+        if not equals:
+            raise ConfigError(f"got --option {each!r}; write NAME=VALUE")
+        options[name] = value
+    return options
+
+
+def _measure(null: int, sim: str, seed: str, everywhere: bool, as_json: bool) -> None:
+    """Measure the gate: how often it promotes nothing, and how often it finds what was planted."""
     if sim not in (MODEL, "toy"):
-        raise ConfigError(f"the gate is measured on {MODEL!r} or 'toy' so far, not on {sim!r}")
-    plan = plan_gate()
+        raise ConfigError(f"the gate is measured on {MODEL!r} or 'toy', not on {sim!r}")
+    if seed and not seed.isdecimal():
+        raise ConfigError(f"a null run takes a number as its seed, got {seed!r}")
+    plan, number = plan_gate(), int(seed or 0)
     if sim == "toy":
-        _measure_on_toy(null, seed, plan, as_json)
+        _measure_on_toy(null, number, plan, as_json)
         return
     scenes = SceneModel(plan.effect.baseline, quiet_elsewhere=not everywhere)
-    run = run_null(null, seed, plan, scenes)
+    run = run_null(null, number, plan, scenes)
     if as_json:
-        output.emit({**_counts(run), "seed": seed, "plan": run.plan, "details": asdict(run)})
+        output.emit({**_counts(run), "seed": number, "plan": run.plan, "details": asdict(run)})
         return
     output.answer(output.table(("what", "count", "of", "95 %"), _rows(run)))
     output.answer(

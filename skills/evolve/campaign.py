@@ -60,6 +60,8 @@ class Manifest:
     key: str
     """Hexadecimal; scenes and policy seeds are derived from it."""
     versions: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict)
+    """Of every episode."""
 
     @property
     def digest(self) -> str:

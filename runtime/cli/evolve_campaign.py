@@ -1,0 +1,239 @@
+"""`zetta evolve --sim …`: a whole campaign, from failures to promoted skills."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from zetta.runtime.cli import output
+from zetta.runtime.cli.assemble import EXPERT, check_options, find_scene, find_simulator
+from zetta.runtime.cli.deploy import bundle_digest
+from zetta.runtime.cli.evaluation_request import default_policy
+from zetta.runtime.cli.evolve_episodes import FACTORY, EvolvingEpisodes
+from zetta.runtime.cli.evolve_rollouts import Rollouts
+from zetta.runtime.cli.evolve_world import SimWorld
+from zetta.runtime.cli.number_lists import parse_numbers
+from zetta.runtime.cli.worker_environment import stagger_s, worker_environment
+from zetta.runtime.core import RunSpec, Sampled, Sensing
+from zetta.runtime.errors import ConfigError, suggest
+from zetta.runtime.records import to_json
+from zetta.runtime.rollouts.factory import Identity
+from zetta.runtime.rollouts.pool import Pool, PoolSettings
+from zetta.skills.bundles import NO_BUNDLE
+from zetta.skills.evolve.authors import Author
+from zetta.skills.evolve.campaign import MANIFEST, Campaign, Manifest, manifest_key, read_manifest
+from zetta.skills.evolve.campaign_run import CampaignResult, run_campaign
+from zetta.skills.evolve.generation import Setting
+from zetta.skills.evolve.generation_records import Judged
+from zetta.skills.evolve.plans import Budget, GatePlan, plan_gate
+
+WORKER_LOGS: Final = "workers"
+IN_PROCESS: Final = frozenset({"toy"})
+"""Simulators whose episodes are quicker than the start of a worker."""
+BATCH: Final = 8
+AUTHORS: Final = ("search", "llm", "human")
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A campaign as it was asked for."""
+
+    sim: str
+    suite: str
+    tasks: str
+    policy: str
+    author: str
+    generations: int
+    budget: int | None
+    bundle: str
+    sensing: str
+    render: str
+    options: dict[str, str]
+    seed: str
+    workers: int
+    development: int
+    search: int
+    batch: int = BATCH
+
+
+def evolve(wish: Wish, author: Author, out: Path | None) -> tuple[CampaignResult, Path, Manifest]:
+    """Run a campaign, or go on with the one in `out`.
+
+    Raises:
+        ConfigError: something does not exist, or `out` holds another campaign.
+        GateError, InfraError: see `run_campaign`.
+    """
+    tasks = _tasks(wish)
+    base = _base(wish, tasks)
+    plan = plan_gate(budget=Budget(development=wish.development, search=wish.search))
+    folder = output.run_folder("evolve", out, resume=True)
+    pool = _pool(wish, folder)
+    identity = _identify(base, pool)
+    manifest = _manifest(wish, base, tasks, plan, identity, folder)
+    campaign = Campaign(folder.resolve(), manifest)
+    total = manifest.rollouts
+    output.note(
+        f"{wish.suite}, {len(tasks)} tasks, {wish.policy}, author {author.name}: at most "
+        f"{plan.budget.rollouts} rollouts a generation and {total} in all"
+    )
+    with _told(total) as told, closing(_rollouts(campaign, pool, told)) as rollouts:
+        hz = float(identity.conventions["control_hz"])
+        world = SimWorld(base, campaign.folder, rollouts, hz)
+        setting = Setting(campaign, plan, world, author, told.stage, wish.batch)
+        result = run_campaign(setting, _after)
+    return result, campaign.folder, manifest
+
+
+def answer_of(result: CampaignResult, folder: Path, manifest: Manifest) -> dict[str, output.Json]:
+    """Return what `--json` prints."""
+    return {
+        "promoted": result.promoted,
+        "bundle": result.bundle,
+        "stopped": result.stopped,
+        "generations": [
+            {
+                "decision": each.verdict.decision,
+                "reason": each.verdict.reason,
+                "counts": asdict(each.verdict.counts),
+            }
+            for each in result.generations
+        ],
+        "manifest": to_json(manifest),
+        "out": str(folder),
+    }
+
+
+# ------------------------------------------------------------------------------ parts
+
+
+class _Told:
+    """The progress of a campaign: rollouts of all that are forecast."""
+
+    def __init__(self, advance: output.Advance, total: int) -> None:
+        self._advance, self._total = advance, total
+        self._stage = ""
+        self.spent: Callable[[], int] = lambda: 0
+
+    def stage(self, text: str) -> None:
+        self._stage = text
+        output.note(text)
+
+    def __call__(self, done: int, total: int, what: str) -> None:
+        count = min(self.spent(), self._total)
+        self._advance(count, f"{self._stage} {done}/{total} {what}")
+
+
+@contextmanager
+def _told(total: int) -> Iterator[_Told]:
+    with output.progress("campaign", total) as advance:
+        yield _Told(advance, total)
+
+
+def _rollouts(campaign: Campaign, pool: PoolSettings | None, told: _Told) -> Rollouts:
+    rollouts = Rollouts(campaign.folder, campaign.manifest.digest, pool, told)
+    told.spent = lambda: rollouts.spent.rollouts
+    return rollouts
+
+
+def _after(number: int, judged: Judged) -> None:
+    verdict = judged.verdict
+    output.note(f"generation {number}: {verdict.decision} - {verdict.reason}")
+
+
+def _tasks(wish: Wish) -> tuple[int, ...]:
+    simulator = find_simulator(wish.sim)
+    count = simulator.suites().get(wish.suite)
+    if count is None:
+        find_scene(simulator, RunSpec(wish.sim, wish.suite, 0, Sampled()))  # says what there is
+        raise ConfigError(f"{wish.sim} has no suite {wish.suite!r}")
+    if not wish.tasks:
+        return tuple(range(count))
+    return tuple(parse_numbers(wish.tasks, "--tasks"))
+
+
+def _base(wish: Wish, tasks: tuple[int, ...]) -> RunSpec:
+    if wish.policy == EXPERT:
+        raise ConfigError(f"{EXPERT} is no policy to be improved; name another one with --policy")
+    sensing: Sensing = wish.sensing  # type: ignore[assignment]  # checked by check_options
+    spec = RunSpec(
+        wish.sim, wish.suite, tasks[0], Sampled(), policy=wish.policy, bundle=wish.bundle,
+        sensing=sensing, render=wish.render, options=wish.options,
+    )  # fmt: skip
+    check_options(spec)
+    for task in tasks:
+        find_scene(find_simulator(wish.sim), replace(spec, task=task))
+    return spec
+
+
+def _pool(wish: Wish, folder: Path) -> PoolSettings | None:
+    if wish.sim in IN_PROCESS:
+        return None
+    return PoolSettings(
+        factory=FACTORY,
+        log_dir=folder / WORKER_LOGS,
+        workers=wish.workers,
+        environment=worker_environment(wish.sim),
+        stagger_s=stagger_s(wish.sim),
+    )
+
+
+def _identify(base: RunSpec, pool: PoolSettings | None) -> Identity:
+    if pool is None:
+        with closing(EvolvingEpisodes()) as here:
+            return here.identify([base])
+    output.note("a worker checks the simulator and the policy")
+    with Pool(pool) as workers:
+        return workers.identify([base])
+
+
+def _manifest(
+    wish: Wish,
+    base: RunSpec,
+    tasks: tuple[int, ...],
+    plan: GatePlan,
+    identity: Identity,
+    folder: Path,
+) -> Manifest:
+    known = read_manifest(folder) if (folder / MANIFEST).exists() else None
+    key = manifest_key([wish.seed]) if wish.seed else secrets.token_hex(32)
+    if known is not None and not wish.seed:
+        key = known.key
+    return Manifest(
+        sim=wish.sim,
+        suite=wish.suite,
+        tasks=tasks,
+        policy=f"{wish.policy} {identity.policies[base.policy]}".strip(),
+        bundle=wish.bundle,
+        bundle_digest="" if wish.bundle == NO_BUNDLE else bundle_digest(base),
+        author=wish.author,
+        generations=wish.generations,
+        rollouts=wish.budget or plan.budget.rollouts * wish.generations,
+        plan=plan.digest,
+        sensing=base.sensing,
+        render_profile=identity.render_profiles[base.render],
+        key=key,
+        versions=identity.versions,
+        options=base.options,
+    )
+
+
+def chosen_policy(sim: str, policy: str | None) -> str:
+    """Return the policy of a campaign."""
+    return policy or default_policy(sim)
+
+
+def find_author(name: str, model: str, base_url: str, drafts: Path | None) -> Author:
+    """Return the author of a name.
+
+    Raises:
+        ConfigError: there is none, or it lacks what it needs.
+    """
+    if name == "search":
+        from zetta.skills.evolve.search_author import SearchAuthor  # late: an extra
+
+        return SearchAuthor()
+    raise ConfigError(f"unknown author {name!r}; {suggest(name, AUTHORS)}")
