@@ -101,6 +101,28 @@ def test_a_ladder_of_narrow_steps_is_a_table_and_wide_steps_are_none(screened: S
     assert screened(draft_of(ladder(0.1), roles="[object]")).problems == ()
 
 
+def test_a_table_is_found_behind_names_that_change_and_behind_crossings(screened: Screen) -> None:
+    rows = "\n".join(
+        f"a = {v}\nb = a + 0.004\nif x > a and x < b:\n    return ok()"
+        for v in (0.1, 0.2, 0.3, 0.4)
+    )
+    renamed = screened(draft_of(f"x = now(w.object_offset)\n{rows}\n{BODY}", roles="[object]"))
+    assert any("narrow slices" in p for p in renamed.problems)
+    crossed = " or ".join(
+        f"crossed(w.object_offset, {v}) or crossed(w.object_offset, {v + 0.004:.3f})"
+        for v in (0.1, 0.2, 0.3, 0.4)
+    )
+    result = screened(draft_of(f"if {crossed}:\n    return ok()\n{BODY}", roles="[object]"))
+    assert any("narrow slices" in p for p in result.problems)
+
+
+@pytest.mark.parametrize("first", ["now(w.slip)", "p.rise", "0.5"])
+def test_names_that_double_each_other_take_no_time(screened: Screen, first: str) -> None:
+    rows = "\n".join(f"x{k + 1} = x{k} + x{k}" for k in range(90))
+    body = f"x0 = {first}\n{rows}\nif x90 < 0.5 and 0.5 > x89 + x90:\n    return ok()\n{BODY}"
+    assert screened(draft_of(body)).statements > 90
+
+
 def test_more_numbers_than_a_rule_needs_are_refused(screened: Screen) -> None:
     body = "x = now(w.ee_speed)\n" + "\n".join(f"x = x + {k}.25" for k in range(25))
     result = screened(draft_of(f"{body}\nif x > 3:\n    return ok()\n{BODY}"))

@@ -15,10 +15,11 @@ from tests.skills.evolve.drafts import (
     draft_of,
 )
 from zetta.runtime.errors import ConfigError
+from zetta.runtime.records import from_json, to_json
 from zetta.skills.bundles import load_bundle
 from zetta.skills.evolve.authors import Draft, Rejection
 from zetta.skills.evolve.candidates import bundle_name, write_candidate
-from zetta.skills.evolve.screen import ScreenRules
+from zetta.skills.evolve.screen import ScreenResult, ScreenRules
 from zetta.skills.package import SkillPackage, load_skill
 from zetta.skills.package_files import read_files
 
@@ -160,6 +161,17 @@ def test_budgets_are_those_of_the_generation(screened: Screen) -> None:
     assert screened(draft_of(SKILL=page)).problems == ("SKILL.md:7: max_ticks is 301; at most 300",)
     poor = screened(draft_of(), rules=ScreenRules(critic_work=3))
     assert "units of work; at most 3" in poor.problems[0]
+
+
+def test_a_candidate_recovers_and_never_ends_an_episode(screened: Screen) -> None:
+    body = f'if now(w.slip) > p.rise:\n    return abort("enough")\n{BODY}'
+    result = screened(draft_of(body))
+    assert result.problems[0].startswith(f"critic.py:{BODY_LINE + 1}: a candidate hands over")
+
+
+def test_a_result_is_a_record(screened: Screen) -> None:
+    for result in (screened(draft_of()), screened(draft_of("pass"))):
+        assert from_json(ScreenResult, to_json(result)) == result
 
 
 # ------------------------------------------------------------------- again
