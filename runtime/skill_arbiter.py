@@ -24,6 +24,7 @@ from zetta.runtime.core import (
     Verdict,
     Window,
 )
+from zetta.runtime.drivers import MAX_LOOKS
 from zetta.runtime.errors import ConfigError, suggest
 from zetta.runtime.snapshots import restore, saved
 
@@ -272,7 +273,8 @@ class SkillArbiter:
         source = SKILL_PREFIX + skill.name
         if self._sham:
             self._sham_drove = source
-        return Start(_nothing() if self._sham else self._recover(skill), source, verdict.reason)
+        motion = _nothing() if self._sham else _acting(self._recover(skill))
+        return Start(motion, source, verdict.reason)
 
     def _recover(self, skill: Skill) -> Motion:
         """Run the recovery until its re-entry condition holds, at most `attempts` times."""
@@ -295,6 +297,26 @@ class SkillArbiter:
 
 def _longer(recovery: Recovery) -> Recovery:
     return replace(recovery, ticks=recovery.ticks + 1)
+
+
+def _acting(motion: Motion) -> Generator[Action | Look, Sense, Outcome]:
+    """End a recovery that looks and looks within one tick, which the loop takes for a fault.
+
+    A recovery that could make its episode an error could take failures out of the count.
+    """
+    looks = 0
+    try:
+        wish = next(motion)
+        while True:
+            looks = looks + 1 if isinstance(wish, Look) else 0
+            if looks > MAX_LOOKS:
+                return Outcome(False, f"interrupted: it looked {MAX_LOOKS} times without acting")
+            wish = motion.send((yield wish))
+    except StopIteration as ended:
+        outcome: Outcome = ended.value
+        return outcome
+    finally:
+        motion.close()
 
 
 def _nothing() -> Generator[Action | Look, Sense, Outcome]:

@@ -34,7 +34,8 @@ def fits(package: SkillPackage, instruction: str) -> bool:
 def first_alarm(skill: CompiledSkill, ticks: Sequence[Tick], control_hz: float) -> int | None:
     """Return the first tick at which a skill would take over from the policy, or None.
 
-    Its critic asks for it and its precondition holds, and the policy drove the tick before.
+    Its critic asks for it and its precondition holds, and the policy drove the tick before. An
+    abort counts too, whoever drove: it ends the episode.
 
     Raises:
         ConfigError: the log holds no signals.
@@ -42,12 +43,9 @@ def first_alarm(skill: CompiledSkill, ticks: Sequence[Tick], control_hz: float) 
     check_signals(ticks)
     driving = POLICY
     for tick, history in moments(ticks, control_hz):
-        if (
-            driving == POLICY
-            and skill.critic.armed(history)
-            and skill.critic.judge(history).decision == "recover"
-            and skill.precondition(history)
-        ):
+        decision = skill.critic.judge(history).decision if skill.critic.armed(history) else "pass"
+        takes_over = decision == "recover" and driving == POLICY and skill.precondition(history)
+        if takes_over or decision == "abort":
             return tick.index
         driving = tick.source
     return None

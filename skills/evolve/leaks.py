@@ -104,9 +104,8 @@ def table_problems(
         equal: dict[str, int] = defaultdict(int)
         spans: dict[str, float] = {}
         names = _assigned(function)
-        for node in ast.walk(function):
-            if not isinstance(node, ast.Compare):
-                continue
+        for node in _in_source_order(function):
+            _note_number(node, names, parameters)
             for quantity, values, exact in _cuts_of(node, names, parameters):
                 key = ast.dump(quantity)
                 spans[key] = _span(quantity, signals)
@@ -246,16 +245,39 @@ def _assigned(function: ast.AST) -> dict[str, ast.expr]:
     return {name: value for name, value in found.items() if name not in twice}
 
 
+def _in_source_order(function: ast.AST) -> list[ast.expr | ast.stmt]:
+    placed = [n for n in ast.walk(function) if isinstance(n, ast.expr | ast.stmt)]
+    return sorted(placed, key=lambda node: (node.lineno, node.col_offset))
+
+
+def _note_number(
+    node: ast.AST, names: dict[str, ast.expr], parameters: Mapping[str, Parameter]
+) -> None:
+    """Follow a name that is set to one number after another."""
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            number = _number(value, parameters, names)
+            if number is not None:
+                names[name] = ast.Constant(number)
+
+
 def _cuts_of(
-    node: ast.Compare, names: Mapping[str, ast.expr], parameters: Mapping[str, Parameter]
+    node: ast.AST, names: Mapping[str, ast.expr], parameters: Mapping[str, Parameter]
 ) -> Iterator[tuple[ast.expr, tuple[float, ...], int]]:
-    """Yield what a comparison compares with numbers, the numbers, and 1 for an `==`."""
+    """Yield what is compared with numbers, the numbers, and 1 for an `==`."""
+    match node:
+        case ast.Call(func=ast.Name(id="crossed"), args=[quantity, limit, *_]):
+            node = ast.Compare(quantity, [ast.Gt()], [limit])
+        case ast.Compare():
+            pass
+        case _:
+            return
     sides = [_followed(side, names) for side in (node.left, *node.comparators)]
     for (one, other), op in zip(pairwise(sides), node.ops, strict=True):
         exact = int(isinstance(op, ast.Eq | ast.NotEq))
         for quantity, limit in ((one, other), (other, one)):
-            value = _number(limit, parameters)
-            if value is None or _number(quantity, parameters) is not None:
+            value = _number(limit, parameters, names)
+            if value is None or _number(quantity, parameters, names) is not None:
                 continue
             for centre, cut in _peeled(quantity, value, names, parameters):
                 yield centre, cut, exact
@@ -280,7 +302,7 @@ def _peeled(
             case ast.Call(func=ast.Name(id=name), args=[inner, *_]) if name in VIEWS:
                 pass
             case ast.BinOp(left=left, op=op, right=right):
-                one, other = (_number(_followed(s, names), parameters) for s in (left, right))
+                one, other = (_number(s, parameters, names) for s in (left, right))
                 number = other if one is None else one
                 if number is None or (one is None) == (other is None):
                     break
@@ -316,18 +338,23 @@ def _followed(node: ast.expr, names: Mapping[str, ast.expr]) -> ast.expr:
     return node
 
 
-def _number(node: ast.expr, parameters: Mapping[str, Parameter]) -> float | None:
+def _number(
+    node: ast.expr, parameters: Mapping[str, Parameter], names: Mapping[str, ast.expr]
+) -> float | None:
     """Return the value of a literal, of a parameter's default, or of a sum or product of such."""
+    node = _followed(node, names)
     match node:
         case ast.Constant(value=int() | float() as value):
             return float(value)
         case ast.Attribute(value=ast.Name(id="p"), attr=name) if name in parameters:
             return parameters[name].default
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            inner = _number(operand, parameters)
+            inner = _number(operand, parameters, names)
             return None if inner is None else -inner
         case ast.BinOp(left=left, op=op, right=right):
-            one, other = _number(left, parameters), _number(right, parameters)
+            one = _number(left, parameters, names)
+            # Asked in this order, names that double each other cost no more than their length.
+            other = None if one is None else _number(right, parameters, names)
             if one is None or other is None:
                 return None
             match op:

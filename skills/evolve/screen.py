@@ -295,7 +295,12 @@ class _Screening:
             self.tell(PAGE, package.page.lines["max_ticks"], f"max_ticks is "
                       f"{package.page.max_ticks}; at most {rules.max_ticks}")  # fmt: skip
         checked = analyse_critic(package.critic_source, CRITIC, SIGNALS, package.parameters)
-        if isinstance(checked, CheckedCritic) and checked.work > rules.critic_work:
+        if not isinstance(checked, CheckedCritic):
+            return
+        if any(answer.decision == "abort" for answer in checked.answers):
+            self.tell(CRITIC, _line_with(package.critic_source, "abort("), "a candidate hands over "
+                      "to its recovery; only critics without a skill abort")  # fmt: skip
+        if checked.work > rules.critic_work:
             self.tell(CRITIC, 1, f"one call takes {checked.work} units of work; at most "
                       f"{rules.critic_work}")  # fmt: skip
 

@@ -156,6 +156,13 @@ def test_the_precondition_must_hold_too(tmp_path: Path) -> None:
     assert found_at(result) == [24]
 
 
+def test_an_abort_is_an_alarm_whoever_drives(tmp_path: Path) -> None:
+    body = f'if now(w.stalled_for) > p.stall * 0.5:\n    return abort("enough")\n{BODY}'
+    bundle = bundle_of(tmp_path, draft_of(body))
+    driven = stalled("s", True, 0, skill_until=25)
+    assert found_at(shadow(bundle, "unstick", [], [driven])) == [10]
+
+
 def test_another_skill_that_comes_first_is_named(tmp_path: Path) -> None:
     hasty = draft_of(BODY.replace("p.stall", "p.stall * 0.5").replace("stuck", "s"), "hasty")
     same = draft_of(BODY.replace("stuck", "same"), "same")
