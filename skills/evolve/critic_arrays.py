@@ -83,6 +83,18 @@ def corpus_of(episodes: Sequence[WatchedEpisode]) -> Corpus:
     return Corpus(columns, starts, lengths, rates.pop())
 
 
+def expression_values(corpus: Corpus, text: str) -> tuple[Array, Flags]:
+    """Return a number of the language at every row, and where it is known. Shape (N,) each.
+
+    Raises:
+        NotInArrays: it uses what is not done here.
+    """
+    node = ast.parse(text, mode="eval").body
+    texts = {id(n): ast.unparse(n) for n in ast.walk(node) if isinstance(n, ast.expr)}
+    column = _Run(corpus, texts, {}, 1.0).value(node)
+    return np.broadcast_to(column.values, column.known.shape), column.known
+
+
 class ArrayProgram:
     """One function of a checked program, over all ticks of a corpus."""
 
@@ -301,9 +313,7 @@ class _Run:
         for op, left, right in zip(node.ops, columns[:-1], columns[1:], strict=True):
             values = values & _COMPARE[type(op)](left.values, right.values)
             known = known & left.known & right.known
-        return _Column(
-            np.broadcast_to(values, known.shape), known, any(c.series for c in columns)
-        )
+        return _Column(np.broadcast_to(values, known.shape), known, any(c.series for c in columns))
 
     # ------------------------------------------------------------------ operators
 

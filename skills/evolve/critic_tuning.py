@@ -24,6 +24,8 @@ SCREENED: Final = 24
 ROUNDS: Final = 12
 """Generations of CMA-ES."""
 POPULATION: Final = 10
+AS_GOOD: Final = 0.01
+"""Pay-offs for each failure that are so near count as equal."""
 DIGITS: Final = 4
 """Significant digits of a number; what is judged is what is written."""
 
@@ -128,26 +130,32 @@ def _best(
     samples: Sequence[Sample],
     seed: int,
 ) -> Sample:
-    """Return the best of the given sets and of those that CMA-ES finds from there."""
-    best = max(samples, key=worth)
-    if not critic.parameters:
-        return best
-    top, size = worth(best), len(critic.parameters)
-    # In one dimension there is no covariance to adapt, so a second one lies idle.
-    start = np.append(critic.point(best.values), [0.5] * (size == 1))
-    bounds = np.tile([0.0, 1.0], (len(start), 1))
-    search = _cma()(mean=start, sigma=0.2, bounds=bounds, seed=seed, population_size=POPULATION)
-    for _ in range(ROUNDS):
-        told = []
-        for _ in range(POPULATION):
-            point = search.ask()
-            sample = critic.sample(critic.values(point[:size]), startable)
-            score = worth(sample)
-            told.append((point, -score))  # it looks for the least
-            if score > top:
-                best, top = sample, score
-        search.tell(told)
-    return best
+    """Return what pays, amid numbers that pay as much: given sets, and what CMA-ES finds."""
+    tried = [(worth(sample), sample) for sample in samples]
+    size = len(critic.parameters)
+    if size:
+        best = max(tried, key=lambda each: each[0])[1]
+        # In one dimension there is no covariance to adapt, so a second one lies idle.
+        start = np.append(critic.point(best.values), [0.5] * (size == 1))
+        bounds = np.tile([0.0, 1.0], (len(start), 1))
+        search = _cma()(mean=start, sigma=0.2, bounds=bounds, seed=seed, population_size=POPULATION)
+        for _ in range(ROUNDS):
+            points = [search.ask() for _ in range(POPULATION)]
+            found = [critic.sample(critic.values(x[:size]), startable) for x in points]
+            scored = [(worth(sample), sample) for sample in found]
+            tried += scored
+            # It looks for the least.
+            search.tell([(x, -score) for x, (score, _) in zip(points, scored, strict=True)])
+    return _amid(critic, tried)
+
+
+def _amid(critic: OpenCritic, tried: Sequence[tuple[float, Sample]]) -> Sample:
+    """Return the middle one of those that pay as much as the best, so that none lies on an edge."""
+    top = max(score for score, _ in tried)
+    good = [sample for score, sample in tried if score >= top - AS_GOOD]
+    points = np.array([critic.point(sample.values) for sample in good])  # (G, P)
+    away = np.abs(points - np.median(points, axis=0)).sum(axis=1)
+    return good[int(np.argmin(away))]
 
 
 def _cma():  # type: ignore[no-untyped-def]

@@ -45,7 +45,7 @@ class PayoffTable:
         """Return the worth of alarms, for each failure of the group.
 
         Args:
-            alarms: first tick in each episode at which the program starts; -1 for never. Shape (E,).
+            alarms: first tick of each episode at which it starts; -1 for never. Shape (E,).
             among: which episodes count. Shape (K,).
         """
         failures = int(self.failures[among].sum())
@@ -188,4 +188,3 @@ def split_flags(flags: Flags, corpus: Corpus) -> list[Flags]:
         flags[start : start + length]
         for start, length in zip(corpus.starts, corpus.lengths, strict=True)
     ]
-

@@ -129,7 +129,7 @@ def recover(robot, w, p):
 def reentry(w, p):
     return now(w.holding) < 0.5
 '''
-_BRING_OVER: Final = '''"""Rise with what is held and stop above the receptacle; the policy sets it down."""
+_BRING_OVER: Final = '''"""Rise with what is held and bring it above the receptacle."""
 
 
 def precondition(w, p):
