@@ -1,14 +1,13 @@
 """The gate measured with episodes of the toy: nulls that are the parent, and a planted fix.
 
 A null's arms all run the bare policy, each with policy seeds of its own, and claim to have
-intervened: every difference between them is noise of the policy. The planted fault is a camera
-that looks beside, and its known fix are the library's skills for grasps that miss.
+intervened: every difference between them is noise of the policy. The planted fault and its known
+fix are those of `planted_fix`.
 """
 
 from __future__ import annotations
 
 import hashlib
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from typing import Final
 from zetta.runtime.action_digest import ActionDigest
 from zetta.runtime.cli.assemble import Assembler
 from zetta.runtime.cli.deploy import OWN_TRIGGERS
+from zetta.runtime.cli.planted_fix import FAULT, POLICY, write_fix
 from zetta.runtime.core import EpisodeResult, RunSpec, Sampled
 from zetta.runtime.errors import ConfigError, GateError
 from zetta.skills.evolve.evidence import PairedOutcome
@@ -35,22 +35,18 @@ from zetta.skills.evolve.ledger import Ledger
 from zetta.skills.evolve.nulls import openings_sustained
 from zetta.skills.evolve.plans import GatePlan
 from zetta.skills.random_triggers import Episode, Trigger, triggers_text
-from zetta.skills.shelf import library_folder
 
 PARENT: Final = RunSpec("toy", "toy_pick", 0, Sampled(), policy="toy/reach", sensing="oracle")
 """Succeeds in about three of four sampled scenes, by the luck of its policy seed."""
-PLANTED: Final = {"toy_faults": "camera_shift_y=0.026"}
-"""A camera that is mounted 2.6 cm aside: the policy grasps beside things, and a fresh sample of it
-does so again. Skills look with another eye (sensing oracle), so they mend it."""
-FIX: Final = ("pick-up-again", "regrasp", "wrong-object")
-"""Library skills for grasps that miss."""
+FAULTY: Final = replace(PARENT, policy=POLICY, options={"toy_faults": FAULT})
+"""The parent of the planted fix: solves about a third."""
 SHARE: Final = {"recovery_share": "0.7"}
 PERIOD_S: Final = 0.05
 CRITIC_P99_S: Final = 0.0005
 """What the stage `cost` is told that critics take: an assumption, not measured in these runs."""
 MOST_TRIES: Final = 400
 """Scenes that are tried for the failed ones; a policy that hardly fails needs no skill."""
-DEVELOPMENT: Final = 20
+DEVELOPMENT: Final = 40
 """Episodes from which the moments of the control `random` are drawn."""
 
 
@@ -107,8 +103,8 @@ class FixArena:
 
     def _spec(self, arm: Arm) -> RunSpec:
         bundle = self._bundles[arm]
-        options = PLANTED if bundle == "none" else PLANTED | SHARE
-        return replace(PARENT, bundle=bundle, options=options)
+        options = FAULTY.options if bundle == "none" else {**FAULTY.options, **SHARE}
+        return replace(FAULTY, bundle=bundle, options=options)
 
     def critic_p99_s(self) -> float:
         """Return what critics are assumed to take."""
@@ -225,8 +221,7 @@ def _fix(
     runner: Runner, bundle: Path, plan: GatePlan, seed: int, place: int
 ) -> Callable[[Ledger], GateRun]:
     def through(ledger: Ledger) -> GateRun:
-        parent = replace(PARENT, options=PLANTED)
-        scenes = _scenes(runner, parent, plan, f"fix/{seed}/{place}")
+        scenes = _scenes(runner, FAULTY, plan, f"fix/{seed}/{place}")
         return run_gate(plan, ledger, f"fix {place}", scenes, FixArena(runner, bundle), PERIOD_S)
 
     return through
@@ -273,9 +268,8 @@ def fix_bundle(runner: Runner, seed: int) -> Iterator[Path]:
     """Make a folder with the planted fix and the moments at which it intervenes."""
     with tempfile.TemporaryDirectory(prefix="zetta-") as folder:
         bundle = Path(folder) / "fix"
-        for name in FIX:
-            shutil.copytree(library_folder() / name, bundle / name)
-        spec = replace(PARENT, bundle=str(bundle), options=PLANTED | SHARE)
+        write_fix(bundle)
+        spec = replace(FAULTY, bundle=str(bundle), options={**FAULTY.options, **SHARE})
         trials = _trials(f"moments/{seed}", DEVELOPMENT)
         past = [_moments(runner.episode(spec, trial)[0]) for trial in trials]
         (bundle / OWN_TRIGGERS).write_text(triggers_text(past), encoding="utf-8")
