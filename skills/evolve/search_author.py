@@ -18,7 +18,7 @@ from zetta.critics.parameters import Parameter
 from zetta.runtime.core import SENSING_LEVELS, Sensing
 from zetta.runtime.signals import SIGNALS
 from zetta.skills.evolve.authors import Brief, Draft, NoDraft, is_resubmission
-from zetta.skills.evolve.critic_arrays import ArrayProgram, Flags, Ticks, corpus_of
+from zetta.skills.evolve.critic_arrays import ArrayProgram, corpus_of
 from zetta.skills.evolve.critic_templates import TEMPLATES, CriticTemplate
 from zetta.skills.evolve.critic_trees import tree_templates
 from zetta.skills.evolve.critic_tuning import OpenCritic, Sample, Tuned, screen, tune
@@ -33,6 +33,7 @@ from zetta.skills.evolve.payoffs import (
 from zetta.skills.evolve.recovery_programs import PROGRAMS, RecoveryProgram, statements_of
 from zetta.skills.evolve.retuning import retuned_draft, retuned_skills
 from zetta.skills.evolve.skill_texts import Page, package_files
+from zetta.skills.evolve.window_arrays import Flags, Ticks
 
 FINALISTS: Final = 8
 """Pairs whose numbers are tuned."""
