@@ -115,10 +115,10 @@ class Trials:
         )
 
     def _in_time(self, program: str, episode: int, ticks: int) -> Array:
-        """Return which share of what succeeded fits into the steps that are left. Shape (ticks,)."""
+        """Return which share of the successes fits into what is left. Shape (ticks,)."""
         lasted = np.sort(self._lasted.get(program, []))
         left = self._episodes[episode].max_steps - np.arange(ticks)
-        return np.searchsorted(lasted, left, side="right") / max(len(lasted), 1)
+        return np.asarray(np.searchsorted(lasted, left, side="right") / max(len(lasted), 1))
 
     def _clock(self, episode: int) -> float:
         """Return the tick that times are compared from: the divergence, or where one is usual."""
