@@ -193,6 +193,7 @@ def test_a_deployed_skill_with_bad_numbers_gets_better_ones(draft, tmp_path):
     assert answer.files["params.toml"] != (folder / "params.toml").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_toy_failures_of_a_camera_that_is_off_get_a_skill_that_tells_them(tmp_path):
     brief = toy_brief(tmp_path, range(10), ("regrasp",), branched=2, runs=1)
     answer = proposed(brief)
