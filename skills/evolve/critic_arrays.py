@@ -11,19 +11,25 @@ import ast
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
-from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
 from zetta.critics.operators import ticks_in
 from zetta.runtime.core import Array
 from zetta.runtime.errors import ConfigError
 from zetta.skills.evolve.authors import WatchedEpisode
-
-Flags: TypeAlias = npt.NDArray[np.bool_]
-Ticks: TypeAlias = npt.NDArray[np.int64]
+from zetta.skills.evolve.window_arrays import (
+    CONDITIONS,
+    NUMBERS,
+    TWO_TICKS,
+    Flags,
+    Ticks,
+    Values,
+    count,
+    shifted,
+    since,
+)
 
 
 class NotInArrays(Exception):
@@ -54,7 +60,7 @@ class Corpus:
 class _Column:
     """A value at every tick, and where it is known."""
 
-    values: Array | Flags | float
+    values: Any
     known: Flags
     series: bool = False
     """Whether an operator may look back at it."""
@@ -332,26 +338,26 @@ class _Run:
             return replace(column, series=False)
         extra = node.args[1:]
         second = self.value(extra.pop(0)) if name in ("since", "crossed") else None
-        seconds = float(self.value(extra[0]).values) if extra else self._window_s  # type: ignore[arg-type]
-        least = 2 if name in _TWO else 1
+        seconds = float(self.value(extra[0]).values) if extra else self._window_s
+        least = 2 if name in TWO_TICKS else 1
         ticks = ticks_in(seconds, self._corpus.control_hz, least)
-        known = _count(column.known & second.known if second and second.series else column.known,
+        known = count(column.known & second.known if second and second.series else column.known,
                        ticks) == ticks  # fmt: skip
         series = np.broadcast_to(column.values, known.shape)
         return _Column(self._windowed(name, series, second, ticks), known)
 
-    def _windowed(self, name: str, x: Array, second: _Column | None, ticks: int) -> Array | Flags:
-        if name in _CONDITIONS:
-            return _CONDITIONS[name](x, ticks)
-        if name in _NUMBERS:
-            return _NUMBERS[name](x, ticks)
+    def _windowed(self, name: str, x: Values, second: _Column | None, ticks: int) -> Values:
+        if name in CONDITIONS:
+            return CONDITIONS[name](x, ticks)
+        if name in NUMBERS:
+            return NUMBERS[name](x, ticks)
         if name == "rate":
-            return _NUMBERS["delta"](x, ticks) / ((ticks - 1) / self._corpus.control_hz)
+            return NUMBERS["delta"](x, ticks) / ((ticks - 1) / self._corpus.control_hz)
         if name == "since" and second is not None:
-            return _since(x, np.broadcast_to(second.values, x.shape), ticks)
+            return since(x, np.broadcast_to(second.values, x.shape), ticks)
         if name == "crossed" and second is not None and np.ndim(second.values) == 0:
             side = x >= second.values
-            return _count(side != _shifted(side, 1), ticks - 1) > 0
+            return count(side != shifted(side, 1), ticks - 1) > 0
         raise NotInArrays(name)
 
 
@@ -361,57 +367,4 @@ _COMPARE: Final[Mapping[type, Callable[..., Flags]]] = {
 }  # fmt: skip
 _EACH: Final[Mapping[str, Callable[..., Array]]] = {
     "abs": np.abs, "min": np.minimum, "max": np.maximum, "hypot": np.hypot,
-}  # fmt: skip
-_TWO: Final = ("delta", "rate", "path_length", "crossed", "rose")
-
-
-def _shifted(x: Array, ticks: int) -> Array:
-    """Return what was so many ticks ago; the first value before that. Shape (N,)."""
-    return x if ticks == 0 else np.concatenate([np.repeat(x[:1], ticks), x])[: len(x)]
-
-
-def _count(flags: Array, ticks: int) -> Ticks:
-    """Return at how many of the latest ticks something was true. Shape (N,)."""
-    total = np.cumsum(flags, dtype=np.int64)
-    before = np.zeros_like(total)
-    before[ticks:] = total[:-ticks] if ticks else total
-    return total - before
-
-
-def _least(x: Array, ticks: int) -> Array:
-    return minimum_filter1d(x, ticks, mode="nearest", origin=(ticks - 1) // 2)  # type: ignore[no-any-return]
-
-
-def _greatest(x: Array, ticks: int) -> Array:
-    return maximum_filter1d(x, ticks, mode="nearest", origin=(ticks - 1) // 2)  # type: ignore[no-any-return]
-
-
-def _sum(x: Array, ticks: int) -> Array:
-    """Return sums over windows, each added up as numpy adds one window. Shape (N,)."""
-    padded = np.concatenate([np.zeros(ticks - 1), x])
-    return np.lib.stride_tricks.sliding_window_view(padded, ticks).sum(axis=1)  # type: ignore[no-any-return]
-
-
-def _since(a: Array, b: Array, ticks: int) -> Flags:
-    place = np.arange(len(a))
-    last = np.maximum.accumulate(np.where(b, place, -1))
-    broken = np.maximum.accumulate(np.where(a, -1, place))
-    return (last > place - ticks) & (last >= 0) & (broken <= last)
-
-
-_CONDITIONS: Final[Mapping[str, Callable[[Array, int], Array | Flags]]] = {
-    "held": lambda x, k: _count(x, k) == k,
-    "once": lambda x, k: _count(x, k) > 0,
-    "rose": lambda x, k: _count(x & ~_shifted(x, 1), k - 1) > 0,
-    "count": lambda x, k: _count(x, k).astype(np.float64),
-    "share": lambda x, k: _count(x, k) / k,
-}  # fmt: skip
-_NUMBERS: Final[Mapping[str, Callable[[Array, int], Array]]] = {
-    "ago": lambda x, k: _shifted(x, k - 1),
-    "mean": lambda x, k: _sum(x, k) / k,
-    "minimum": _least,
-    "maximum": _greatest,
-    "delta": lambda x, k: x - _shifted(x, k - 1),
-    "spread": lambda x, k: _greatest(x, k) - _least(x, k),
-    "path_length": lambda x, k: _sum(np.abs(x - _shifted(x, 1)), k - 1),
 }  # fmt: skip

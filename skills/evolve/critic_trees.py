@@ -19,8 +19,9 @@ from zetta.runtime.core import SENSING_LEVELS, Array, Sensing
 from zetta.runtime.errors import ConfigError
 from zetta.runtime.signals import OTHER, ROLES, SIGNALS
 from zetta.skills.evolve.authors import WatchedEpisode
-from zetta.skills.evolve.critic_arrays import Corpus, Flags, Ticks, expression_values
+from zetta.skills.evolve.critic_arrays import Corpus, expression_values
 from zetta.skills.evolve.critic_templates import CriticTemplate
+from zetta.skills.evolve.window_arrays import Flags, Ticks
 
 LEAVES: Final = (8, 4)
 STRIDE: Final = 4

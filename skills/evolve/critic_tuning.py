@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from zetta.critics.parameters import Parameter
 from zetta.runtime.core import Array
 from zetta.runtime.errors import ConfigError
-from zetta.skills.evolve.critic_arrays import ArrayProgram, Corpus, Flags, Ticks
+from zetta.skills.evolve.critic_arrays import ArrayProgram, Corpus
 from zetta.skills.evolve.payoffs import PayoffTable, first_alarms
+from zetta.skills.evolve.window_arrays import Flags, Ticks
 
 SCREENED: Final = 24
 """Sets of numbers that every critic is first looked at with."""
@@ -158,7 +159,7 @@ def _amid(critic: OpenCritic, tried: Sequence[tuple[float, Sample]]) -> Sample:
     return good[int(np.argmin(away))]
 
 
-def _cma():  # type: ignore[no-untyped-def]
+def _cma() -> Any:
     try:
         from cmaes import CMA
     except ImportError:

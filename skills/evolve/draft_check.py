@@ -15,7 +15,7 @@ from zetta.primitives.robot import Robot
 from zetta.runtime.core import Array
 from zetta.skills.compiled import CompiledSkill, compile_skill
 from zetta.skills.evolve.authors import Draft, WatchedEpisode
-from zetta.skills.evolve.critic_arrays import Ticks
+from zetta.skills.evolve.window_arrays import Ticks
 from zetta.skills.package import SkillPackage, load_skill
 from zetta.skills.package_files import REPLAY
 from zetta.skills.replay import Expectation, meet, replay, window_text

@@ -15,7 +15,8 @@ import numpy as np
 
 from zetta.runtime.core import Array
 from zetta.skills.evolve.authors import Brief, ProgramTrial, WatchedEpisode
-from zetta.skills.evolve.critic_arrays import Corpus, Flags, Ticks
+from zetta.skills.evolve.critic_arrays import Corpus
+from zetta.skills.evolve.window_arrays import Flags, Ticks
 
 LEAST_HARM: Final = 0.3
 """What interrupting a success costs at least, however good the recovery is."""
@@ -63,7 +64,7 @@ class PayoffTable:
 
 def _picked(worth: Array, at: Ticks) -> Array:
     picked = worth[np.arange(len(at)), np.maximum(at, 0)]
-    return np.where(at >= 0, picked, 0.0)  # type: ignore[no-any-return]
+    return np.where(at >= 0, picked, 0.0)
 
 
 class Trials:
@@ -74,11 +75,14 @@ class Trials:
         self._hz = episodes[0].control_hz if episodes else 1.0
         self._by_name = {episode.name: k for k, episode in enumerate(episodes)}
         self._rows: dict[str, list[tuple[int, int, int, int]]] = {}
+        self._lasted: dict[str, list[int]] = {}
         for trial in brief.trials:
             successes, runs = _counts(trial)
             if runs and trial.episode in self._by_name:
                 row = (self._by_name[trial.episode], trial.at, successes, runs)
                 self._rows.setdefault(trial.program, []).append(row)
+                took = [run.ticks for run in trial.runs if run.success]
+                self._lasted.setdefault(trial.program, []).extend(took)
 
     @property
     def programs(self) -> tuple[str, ...]:
@@ -106,7 +110,15 @@ class Trials:
         weights = own + OTHER_WEIGHT * other  # (T, K)
         prior = self.rate(program)
         total = weights @ successes + PRIOR_RUNS * prior
-        return np.asarray(total / (weights @ runs + PRIOR_RUNS))
+        return np.asarray(total / (weights @ runs + PRIOR_RUNS)) * self._in_time(
+            program, episode, ticks
+        )
+
+    def _in_time(self, program: str, episode: int, ticks: int) -> Array:
+        """Return which share of the successes fits into what is left. Shape (ticks,)."""
+        lasted = np.sort(self._lasted.get(program, []))
+        left = self._episodes[episode].max_steps - np.arange(ticks)
+        return np.asarray(np.searchsorted(lasted, left, side="right") / max(len(lasted), 1))
 
     def _clock(self, episode: int) -> float:
         """Return the tick that times are compared from: the divergence, or where one is usual."""

@@ -13,10 +13,11 @@ import numpy as np
 from zetta.critics.parameters import Parameter
 from zetta.runtime.errors import ScreenError
 from zetta.skills.evolve.authors import Brief, Draft, WatchedEpisode
-from zetta.skills.evolve.critic_arrays import ArrayProgram, Corpus, NotInArrays, Ticks
+from zetta.skills.evolve.critic_arrays import ArrayProgram, Corpus, NotInArrays
 from zetta.skills.evolve.critic_tuning import OpenCritic, Tuned, screen, tune
 from zetta.skills.evolve.payoffs import Trials, driven_by_policy, payoff_table, split_flags
 from zetta.skills.evolve.recovery_programs import program_of
+from zetta.skills.evolve.window_arrays import Ticks
 from zetta.skills.package import SkillPackage
 from zetta.skills.package_files import PARAMETERS, REPLAY, read_files
 

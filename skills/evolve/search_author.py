@@ -18,7 +18,7 @@ from zetta.critics.parameters import Parameter
 from zetta.runtime.core import SENSING_LEVELS, Sensing
 from zetta.runtime.signals import SIGNALS
 from zetta.skills.evolve.authors import Brief, Draft, NoDraft, is_resubmission
-from zetta.skills.evolve.critic_arrays import ArrayProgram, Flags, Ticks, corpus_of
+from zetta.skills.evolve.critic_arrays import ArrayProgram, corpus_of
 from zetta.skills.evolve.critic_templates import TEMPLATES, CriticTemplate
 from zetta.skills.evolve.critic_trees import tree_templates
 from zetta.skills.evolve.critic_tuning import OpenCritic, Sample, Tuned, screen, tune
@@ -33,6 +33,8 @@ from zetta.skills.evolve.payoffs import (
 from zetta.skills.evolve.recovery_programs import PROGRAMS, RecoveryProgram, statements_of
 from zetta.skills.evolve.retuning import retuned_draft, retuned_skills
 from zetta.skills.evolve.skill_texts import Page, package_files
+from zetta.skills.evolve.window_arrays import Flags, Ticks
+from zetta.skills.program import analyse_program
 
 FINALISTS: Final = 8
 """Pairs whose numbers are tuned."""
@@ -110,7 +112,8 @@ class _Search:
         self._trials = Trials(brief, self.episodes)
         self._halves = self._two_halves(np.random.default_rng(brief.seed))
         self.tried = [name for name in self._trials.programs if self._trials.rate(name) > 0.0]
-        self.programs = tuple(PROGRAMS[name] for name in self.tried if name in PROGRAMS)
+        known = [PROGRAMS[name] for name in self.tried if name in PROGRAMS]
+        self.programs = tuple(p for p in known if runnable(p, brief.sensing))
 
     def drafts(self) -> Iterator[tuple[Draft, Ticks]]:
         """Yield drafts that pay, the best one first, and when each starts. Shape (E,)."""
@@ -228,6 +231,15 @@ def readable(template: CriticTemplate, sensing: Sensing) -> bool:
     )
     if isinstance(checked, tuple):
         raise AssertionError(f"the template {template.name} is refused: {checked[0]}")
+    return SENSING_LEVELS.index(checked.level) <= SENSING_LEVELS.index(sensing)
+
+
+def runnable(program: RecoveryProgram, sensing: Sensing) -> bool:
+    """Say whether a recovery reads and runs nothing above a sensing level."""
+    parameters = {p.name: p for p in program.parameters}
+    checked = analyse_program(program.text, program.name, SIGNALS, parameters)
+    if isinstance(checked, tuple):
+        raise AssertionError(f"the program {program.name} is refused: {checked[0]}")
     return SENSING_LEVELS.index(checked.level) <= SENSING_LEVELS.index(sensing)
 
 
