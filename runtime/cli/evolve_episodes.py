@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -64,7 +65,7 @@ class EvolvingEpisodes:
         self._assembler = Assembler()
         self._plain = AssembledEpisodes(self._assembler)
 
-    def identify(self, specs: list[RunSpec]) -> Identity:
+    def identify(self, specs: Sequence[RunSpec]) -> Identity:
         """Say what specs would run; see `AssembledEpisodes.identify`."""
         return self._plain.identify(specs)
 

@@ -19,7 +19,7 @@ from zetta.runtime.cli.deploy import bundle_digest
 from zetta.runtime.cli.evolve_episodes import Errand, EvolvingEpisodes, sent_on
 from zetta.runtime.core import RunSpec
 from zetta.runtime.errors import InfraError
-from zetta.runtime.rollouts.factory import EpisodeRecord
+from zetta.runtime.rollouts.factory import EpisodeFactory, EpisodeRecord
 from zetta.runtime.rollouts.messages import record_from_json, record_to_json, spec_to_json
 from zetta.runtime.rollouts.pool import Job, Pool, PoolSettings
 from zetta.runtime.rollouts.shards import ShardFolder
@@ -45,15 +45,25 @@ class Spent:
 class Rollouts:
     """Runs what is wanted on workers, or in this process where no pool is given."""
 
-    def __init__(self, folder: Path, campaign: str, pool: PoolSettings | None, told: Told) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        campaign: str,
+        pool: PoolSettings | None,
+        told: Told,
+        factory: Callable[[], EpisodeFactory] = EvolvingEpisodes,
+    ) -> None:
         """Continue the journal in `folder` of the campaign with the hash `campaign`.
+
+        `factory` makes what runs episodes in this process.
 
         Raises:
             ConfigError: the journal is another campaign's, or damaged.
         """
         self._root, self._pool, self._told = folder.resolve(), pool, told
+        self._factory = factory
         self._shards = ShardFolder(folder / JOURNAL, campaign)
-        self._here: EvolvingEpisodes | None = None
+        self._here: EpisodeFactory | None = None
         self._known = {
             str(row["key"]): record_from_json(row["record"]) for row in self._shards.rows()
         }
@@ -107,7 +117,7 @@ class Rollouts:
 
     def _in_this_process(self, spec: RunSpec) -> EpisodeRecord | None:
         if self._here is None:
-            self._here = EvolvingEpisodes()
+            self._here = self._factory()
         for _ in range(TRIES):
             try:
                 return self._here.run(spec, _Nobody())
