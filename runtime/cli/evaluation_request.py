@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from zetta.runtime import registry
 from zetta.runtime.cli.assemble import check_options, find_scene, number
+from zetta.runtime.cli.home import home_library
 from zetta.runtime.cli.number_lists import number_text, parse_names, parse_numbers
 from zetta.runtime.cli.run_plan import DEFAULTS
 from zetta.runtime.core import SENSING_LEVELS, Init, Layout, RunSpec, Sampled, Sensing, Simulator
 from zetta.runtime.errors import ConfigError, suggest
-from zetta.runtime.evaluation_plan import Evaluation, arms_of
+from zetta.runtime.evaluation_plan import Arm, Evaluation, arms_of
+from zetta.skills.bundles import pinned
 
 DEFAULT_INITS: Final = "0-9"
 OWN_OPTIONS: Final = ("temperature", "critic_isolation")
@@ -63,11 +65,7 @@ def request(typed: Typed, simulator: Simulator) -> Evaluation:
         sim=typed.sim,
         tasks=_tasks(typed, simulator),
         starts=_starts(typed),
-        arms=arms_of(
-            parse_names(typed.policies, "--policies"),
-            parse_names(typed.arms, "--arms"),
-            parse_names(typed.render, "--render"),
-        ),
+        arms=_arms(typed),
         policy_seeds=parse_numbers(typed.policy_seeds, "--policy-seeds"),
         sensing=_sensing(typed.sensing),
         options=_options(typed),
@@ -114,6 +112,16 @@ def typed_command(evaluation: Evaluation) -> str:
     words += ["--sensing", evaluation.sensing]
     words += ["--render", ",".join(dict.fromkeys(arm.render for arm in evaluation.arms))]
     return shlex.join(words)
+
+
+def _arms(typed: Typed) -> tuple[Arm, ...]:
+    """Return the arms by the names that were typed, with a version in place of `library`."""
+    arms = arms_of(
+        parse_names(typed.policies, "--policies"),
+        parse_names(typed.arms, "--arms"),
+        parse_names(typed.render, "--render"),
+    )
+    return tuple(replace(arm, bundle=pinned(arm.bundle, home_library())) for arm in arms)
 
 
 def _tasks(typed: Typed, simulator: Simulator) -> tuple[tuple[str, int], ...]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zetta.runtime.cli import diagnose, output
+from zetta.runtime.cli import diagnose, library_commands, output
+from zetta.runtime.cli.home import key_path
 from zetta.runtime.errors import ScreenError
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ app = typer.Typer(
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 app.command("diagnose")(diagnose.command)
+library_commands.register(app)
 
 Folders = Annotated[
     list[Path] | None,
@@ -38,12 +39,17 @@ One = Annotated[str, typer.Argument(metavar="NAME|FOLDER", help="A skill.")]
 
 
 @app.command("list")
-def list_skills(skills: Folders = None, as_json: AsJson = False) -> None:
-    """List the skills that come with zetta, and those in your own folders."""
+def list_skills(
+    skills: Folders = None, library: library_commands.Where = None, as_json: AsJson = False
+) -> None:
+    """List the skills that come with zetta, those in your own folders, and your library's."""
     shelf = skill_folders(skills or ())
     rows = [_row(name, shelf[name]) for name in sorted(shelf)]
+    own = library_commands.library_at(library)
+    promoted = library_commands.library_rows(own)
     if as_json:
-        output.emit({"skills": rows})
+        held: dict[str, output.Json] = {"path": str(own.folder), "version": own.current() or None}
+        output.emit({"skills": rows, "library": {**held, "skills": promoted}})
         return
     if not rows:
         output.answer("there are no skill packages")
@@ -54,6 +60,11 @@ def list_skills(skills: Folders = None, as_json: AsJson = False) -> None:
     for row in rows:
         if row["error"] is not None:
             output.note(f"{row['name']} cannot be used: {row['error']}")
+    if promoted:
+        output.answer(f"\nyour library {own.folder}, version {own.current()[:12]}:")
+        own_keys = ("name", "version", "level", "standing", "signed", "why")
+        cells = [[_cell(row[key]) for key in own_keys] for row in promoted]
+        output.answer(output.table(own_keys, cells))
 
 
 @app.command("show")
@@ -201,15 +212,6 @@ def skill_folders(folders: Sequence[Path]) -> dict[str, Path]:
     from zetta.skills.shelf import shelve
 
     return shelve(folders)
-
-
-def key_path() -> Path:
-    """Return where the user's signing key lies."""
-    from zetta.skills.signatures import KEY_NAME
-
-    named = os.environ.get("XDG_CONFIG_HOME", "")
-    home = Path(named) if named.startswith("/") else Path.home() / ".config"
-    return home / "zetta" / KEY_NAME
 
 
 def _find(name: str, skills: list[Path] | None) -> Path:
