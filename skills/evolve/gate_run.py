@@ -218,7 +218,7 @@ class _Bench:
         for arm in arms:
             self._run(arm, trials)
         return tuple(
-            _pair(index, trial, *(self._known[arm, trial] for arm in arms))
+            pair(index, trial, *(self._known[arm, trial] for arm in arms))
             for index, trial in enumerate(trials)
         )
 
@@ -248,9 +248,14 @@ class _Bench:
         }
 
 
-def _pair(
+def pair(
     index: int, trial: Trial, baseline: TrialOutcome, candidate: TrialOutcome
 ) -> PairedOutcome:
+    """Return two runs of one trial as a pair.
+
+    Raises:
+        GateError: they met different scenes.
+    """
     known = baseline.success is not None and candidate.success is not None
     if known and baseline.scene_digest != candidate.scene_digest:
         raise GateError(
