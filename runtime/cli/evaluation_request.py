@@ -67,7 +67,7 @@ def request(typed: Typed, simulator: Simulator) -> Evaluation:
         starts=_starts(typed),
         arms=_arms(typed),
         policy_seeds=parse_numbers(typed.policy_seeds, "--policy-seeds"),
-        sensing=_sensing(typed.sensing),
+        sensing=sensing_level(typed.sensing),
         options=_options(typed),
     )
     seen: set[tuple[str, int, str, int]] = set()
@@ -157,7 +157,12 @@ def _starts(typed: Typed) -> tuple[tuple[Layout, int], ...]:
     return tuple((Init(k), 0) for k in parse_numbers(typed.inits or DEFAULT_INITS, "--inits"))
 
 
-def _sensing(text: str) -> Sensing:
+def sensing_level(text: str) -> Sensing:
+    """Return a sensing level by its name.
+
+    Raises:
+        ConfigError: there is no such level.
+    """
     for level in SENSING_LEVELS:
         if level == text:
             return level
