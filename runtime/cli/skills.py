@@ -1,4 +1,4 @@
-"""`zetta skills`: list, show, check, test, write and sign skill packages; diagnose failures."""
+"""`zetta skills`: list, show, check, test, write and sign skills; the verbs of the library."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zetta.runtime.cli import diagnose, library_commands, output, transfer
+from zetta.runtime.cli import diagnose, distill, library_commands, output, transfer
 from zetta.runtime.cli.home import key_path
 from zetta.runtime.errors import ScreenError
 
@@ -26,6 +26,7 @@ app = typer.Typer(
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 app.command("diagnose")(diagnose.command)
 app.command("transfer")(transfer.command)
+app.command("distill")(distill.command)
 library_commands.register(app)
 
 Folders = Annotated[
@@ -195,8 +196,9 @@ def sign_skill(name: One, skills: Folders = None, as_json: AsJson = False) -> No
     """Sign a package with your key, after checking it."""
     from zetta.skills import signatures
     from zetta.skills.package import sign
+    from zetta.skills.shelf import find_package
 
-    folder = _find(name, skills)
+    folder = find_package(name, skills or ())  # a version of the library never changes
     digest = sign(folder, signatures.read_key(key_path()))
     signed = signatures.id_of(signatures.read_key(key_path()))
     if as_json:
@@ -216,8 +218,14 @@ def skill_folders(folders: Sequence[Path]) -> dict[str, Path]:
 
 
 def _find(name: str, skills: list[Path] | None) -> Path:
+    """Return the folder of a package; a name that nobody else has may be of the user's library."""
     from zetta.skills.shelf import find_package
 
+    if "/" not in name and name not in skill_folders(skills or ()):
+        own = library_commands.library_at(None)
+        version = own.current()
+        if name in {standing.part.name for standing in own.standings(version)}:
+            return own.path(version) / name
     return find_package(name, skills or ())
 
 

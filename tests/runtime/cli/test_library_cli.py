@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from zetta.runtime.cli import main as cli
+from zetta.skills.bundles import load_bundle
+from zetta.skills.calibrated import CalibrationRecord, write_calibration
 from zetta.skills.evolve.campaign import Campaign, Manifest
 from zetta.skills.package import load_skill
 from zetta.skills.promotions import PromotionEvidence, evidence_text
@@ -135,6 +137,9 @@ def test_a_promoted_skill_is_signed_and_the_original_is_not(
 
     assert held["signed"].startswith("signed by")
     assert not (package / "signature.json").exists()
+    assert answer(capfd, "skills", "show", "own-skill")["signed"] == held["signed"]
+    assert answer(capfd, "skills", "test", "own-skill")["passed"]
+    assert "no skill 'own-skill'" in refused(capfd, "skills", "sign", "own-skill")
 
 
 def test_a_difference_shows_numbers_and_text(capfd: pytest.CaptureFixture[str]) -> None:
@@ -185,6 +190,59 @@ def test_harm_in_an_evaluation_quarantines(capfd: pytest.CaptureFixture[str]) ->
     assert found["skills"] == [{"name": "restage", "episodes": 4, "harms": 4, "quarantined": True}]
     told = refused(capfd, "skills", "quarantine", "--from", "out", "--arm", "other")
     assert "it has library, none" in told
+
+
+def whole(folder: Path) -> dict[str, bytes]:
+    """Return every file of a folder."""
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def test_a_library_is_distilled_into_one_folder(capfd: pytest.CaptureFixture[str]) -> None:
+    package = write_template("own-skill", Path("skills"))
+    Path("proof.json").write_text(evidence_text(evidence(package)))
+    answer(capfd, "skills", "promote", "reseat", "--unproven")
+    first = answer(capfd, "skills", "promote", str(package), "--evidence", "proof.json")
+    answer(capfd, "skills", "promote", "regrasp", "--unproven")
+    answer(capfd, "skills", "quarantine", "regrasp", "--why", "it broke a cup")
+    found = answer(capfd, "skills", "distill", "library", "--out", "carried")
+
+    assert [(s["name"], s["proven"]) for s in found["skills"]] == [
+        ("reseat", False), ("own-skill", True),
+    ]  # fmt: skip
+    assert found["bundle"] == load_bundle("carried").digest == first["bundle"]
+    assert "in quarantine" in found["notices"][0]
+    answer(capfd, "skills", "distill", "library", "--out", "again")
+    assert whole(Path("again")) == whole(Path("carried"))
+    version = first["version"][:8]
+    answer(capfd, "skills", "distill", "library", "--version", version, "--out", "older")
+    assert whole(Path("older")) == whole(Path("carried"))
+    answer(capfd, "skills", "distill", "carried", "--out", "copied")
+    assert whole(Path("copied")) == whole(Path("carried"))
+    page = Path("copied/reseat/SKILL.md")
+    page.write_text(page.read_text() + "more")
+    assert "was changed" in refused(capfd, "run", "--sim", "toy", "--bundle", "copied")
+
+
+def test_thresholds_go_along_when_they_are_of_these_critics(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    write_template("own-skill", Path("skills"))
+    for name, digest in (("other", "0" * 64), ("right", load_bundle("skills").digest)):
+        record = CalibrationRecord("skills", digest, "toy/reach", "", 0.1, 0.1, 9, 9, {}, {})
+        write_calibration(Path(f"{name}.json"), record)
+    asked = ("skills", "distill", "skills", "--out", "out", "--calibration")
+    assert "calibrate again" in refused(capfd, *asked, "other.json")
+    assert answer(capfd, *asked, "right.json")["calibration"]
+    assert Path("out/calibration.json").read_bytes() == Path("right.json").read_bytes()
+    answer(
+        capfd, "run", "--sim", "toy", "--bundle", "out", "--calibration", "out/calibration.json",
+        "--no-video",
+    )  # fmt: skip
+    assert "exists already" in refused(capfd, *asked, "right.json")
+    assert "no folder" in refused(capfd, "skills", "distill", "starter", "--out", "x")
+    assert "no version" in refused(
+        capfd, "skills", "distill", "skills", "--version", "abcd", "--out", "x"
+    )
 
 
 def test_errors_say_what_to_do(capfd: pytest.CaptureFixture[str]) -> None:
