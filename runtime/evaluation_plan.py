@@ -45,19 +45,25 @@ class Evaluation:
     policy_seeds: tuple[int, ...] = (0,)
     sensing: Sensing = "vision"
     options: Mapping[str, str] = field(default_factory=dict)
+    own_seeds: bool = False
+    """Each start has the one policy seed of its place, in the stead of every start every seed."""
 
     @property
     def episodes(self) -> int:
         """How many episodes that is."""
-        return len(self.tasks) * len(self.starts) * len(self.arms) * len(self.policy_seeds)
+        seeds = 1 if self.own_seeds else len(self.policy_seeds)
+        return len(self.tasks) * len(self.starts) * len(self.arms) * seeds
 
     def specs(self) -> Iterable[tuple[Arm, RunSpec]]:
         """Yield every episode, task by task, the arms of one scene side by side."""
         for suite, index in self.tasks:
-            for layout, seed in self.starts:
-                for policy_seed in self.policy_seeds:
+            for place, (layout, seed) in enumerate(self.starts):
+                for policy_seed in self._seeds(place):
                     for arm in self.arms:
                         yield arm, self._spec(arm, suite, index, layout, seed, policy_seed)
+
+    def _seeds(self, place: int) -> tuple[int, ...]:
+        return (self.policy_seeds[place],) if self.own_seeds else self.policy_seeds
 
     def _spec(
         self, arm: Arm, suite: str, index: int, layout: Layout, seed: int, policy_seed: int

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,11 +22,15 @@ from zetta.critics.problems import raise_problems, read_program
 from zetta.runtime.core import SENSING_LEVELS, Sensing
 from zetta.runtime.errors import ConfigError, suggest
 from zetta.runtime.signals import SIGNALS, SignalSpec
+from zetta.skills.bundle_folders import Part, is_bundle_folder, parts_digest, read_bundle
 from zetta.skills.package import SkillPackage, load_skill
 from zetta.skills.shelf import library_folder, package_folders, shelve
+from zetta.skills.user_library import CURRENT, SHOWN_DIGITS, UserLibrary, is_library
 
 NO_BUNDLE: Final = "none"
 STARTER: Final = "starter"
+LIBRARY: Final = "library"
+"""The version in use of the user's library; `library@DIGITS` is another one."""
 LIST: Final = "starter.toml"
 """The file of the library that says what the starter bundle is."""
 _KEYS: Final = frozenset({"skills", "critics"})
@@ -67,6 +69,8 @@ class LoadedBundle:
     """SHA-256 over the hashes of its parts, in order; empty for no bundle."""
     parameters: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """Numbers other than the defaults, by skill."""
+    notices: tuple[str, ...] = ()
+    """What was left out, one sentence each."""
 
     @property
     def signals(self) -> frozenset[str]:
@@ -97,12 +101,21 @@ class LoadedBundle:
                 )
 
 
-def load_bundle(name: str, signals: Mapping[str, SignalSpec] = SIGNALS) -> LoadedBundle:
+def load_bundle(
+    name: str, signals: Mapping[str, SignalSpec] = SIGNALS, library: Path | None = None
+) -> LoadedBundle:
     """Return the bundle of a name.
 
     `none`, or parts joined by `+`, whose critics are heard in that order: `starter` is what the
-    library's list says, a word is one skill of the library, and a folder holds skill packages, in
-    the order of their names, or is one.
+    list of the shipped skills says, `library` the version in use of the user's library (and
+    `library@DIGITS` another version of it), a word is one of the shipped skills, and a folder is a
+    skill package, a library, a bundle with a manifest, or holds packages, in the order of their
+    names.
+
+    Args:
+        name: of the bundle.
+        signals: what may be read.
+        library: folder of the user's library.
 
     Raises:
         ConfigError: no such bundle, or two skills of one name.
@@ -112,34 +125,98 @@ def load_bundle(name: str, signals: Mapping[str, SignalSpec] = SIGNALS) -> Loade
         return LoadedBundle(name)
     packages: list[SkillPackage] = []
     watchers: tuple[Watcher, ...] = ()
+    notices: tuple[str, ...] = ()
     for part in name.split("+"):
         if part in ("", NO_BUNDLE):
             raise ConfigError(
                 f"the bundle {name!r} has {part!r} among its parts; join skills and folders, "
                 "such as starter+skills/my-skill"
             )
-        if part == STARTER:
-            starter = _starter(signals)
-            packages += starter.packages
-            watchers = starter.watchers
-        else:
-            packages += _part(part, signals)
-    return _bundle(name, tuple(packages), watchers)
+        loaded = _part(part, signals, library)
+        packages += loaded.packages
+        watchers += loaded.watchers
+        notices += loaded.notices
+    return _bundle(name, tuple(packages), watchers, notices)
 
 
-def _part(name: str, signals: Mapping[str, SignalSpec]) -> tuple[SkillPackage, ...]:
+def pinned(name: str, library: Path) -> str:
+    """Return the name of a bundle with the version in place of `library`.
+
+    Whoever starts several processes hands them this name: the pointer may move meanwhile.
+
+    Raises:
+        ConfigError: the library is empty, or its pointer leads nowhere.
+    """
+    control, colon, rest = name.rpartition(":")
+    parts = rest.split("+")
+    if LIBRARY not in parts:
+        return name
+    version = UserLibrary(library).resolve(CURRENT)[:SHOWN_DIGITS]
+    fixed = [f"{LIBRARY}@{version}" if part == LIBRARY else part for part in parts]
+    return control + colon + "+".join(fixed)
+
+
+def library_state(name: str, library: Path) -> str:
+    """Return what changes whenever the libraries behind a bundle do; empty when it has none."""
+    states = []
+    for part in name.split("+"):
+        folder = library if part.partition("@")[0] == LIBRARY else Path(part)
+        if is_library(folder):
+            states.append(UserLibrary(folder).state())
+    return " ".join(states)
+
+
+def _part(name: str, signals: Mapping[str, SignalSpec], library: Path | None) -> LoadedBundle:
+    if name == STARTER:
+        return _starter(signals)
+    word, _, version = name.partition("@")
+    if word == LIBRARY:
+        if library is None:
+            raise ConfigError(
+                f"the bundle {name!r} is of the user's library, and no library is known here; "
+                "give its folder instead"
+            )
+        return _of_library(UserLibrary(library), version, signals)
     shelf = shelve(())
     folder = Path(name)
     if name in shelf:
-        return (load_skill(shelf[name], signals),)
+        return _bundle(name, (load_skill(shelf[name], signals),), ())
     if not folder.is_dir():
-        known = (NO_BUNDLE, STARTER, *shelf)
+        known = (NO_BUNDLE, STARTER, LIBRARY, *shelf)
         raise ConfigError(
             f"unknown bundle {name!r}; {suggest(name, known)}, or give a folder of skills"
         )
+    if is_library(folder):
+        return _of_library(UserLibrary(folder.resolve()), "", signals)
+    if is_bundle_folder(folder):
+        manifest, _ = read_bundle(folder.resolve())
+        return _bundle(name, _loaded(folder.resolve(), manifest.skills, signals), ())
     packages = tuple(load_skill(path, signals) for path in package_folders(folder))
     if not packages:
         raise ConfigError(f"{folder} holds no skill; `zetta skills new NAME` makes one")
+    return _bundle(name, packages, ())
+
+
+def _of_library(library: UserLibrary, name: str, signals: Mapping[str, SignalSpec]) -> LoadedBundle:
+    version = library.resolve(name)
+    manifest, _ = library.bundle(version)
+    left_out = library.quarantined()
+    kept = [part for part in manifest.skills if part.package not in left_out]
+    notices = tuple(
+        f"the skill {part.name!r} is in quarantine and left out: {left_out[part.package]}"
+        for part in manifest.skills
+        if part.package in left_out
+    )
+    return _bundle(LIBRARY, _loaded(library.path(version), kept, signals), (), notices)
+
+
+def _loaded(
+    folder: Path, parts: Sequence[Part], signals: Mapping[str, SignalSpec]
+) -> tuple[SkillPackage, ...]:
+    packages = tuple(load_skill(folder / part.name, signals) for part in parts)
+    for part, package in zip(parts, packages, strict=True):
+        if package.digest != part.package:
+            raise ConfigError(f"{package.folder} changed while it was read; try again")
     return packages
 
 
@@ -177,13 +254,15 @@ def _defaults(watcher: Watcher) -> dict[str, float]:
 
 
 def _bundle(
-    name: str, packages: tuple[SkillPackage, ...], watchers: tuple[Watcher, ...]
+    name: str,
+    packages: tuple[SkillPackage, ...],
+    watchers: tuple[Watcher, ...],
+    notices: tuple[str, ...] = (),
 ) -> LoadedBundle:
     names = [package.name for package in packages]
     twice = next((each for each in names if names.count(each) > 1), None)
     if twice is not None:
         raise ConfigError(f"the bundle {name!r} holds two skills named {twice!r}; rename one")
-    parts = [[p.name, p.digest] for p in packages]
-    parts += [[w.name, program_digest(w.checked.source, _defaults(w))] for w in watchers]
-    digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
-    return LoadedBundle(name, packages, watchers, digest)
+    parts = [(p.name, p.digest) for p in packages]
+    parts += [(w.name, program_digest(w.checked.source, _defaults(w))) for w in watchers]
+    return LoadedBundle(name, packages, watchers, parts_digest(parts), notices=notices)

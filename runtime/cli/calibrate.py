@@ -20,6 +20,7 @@ from zetta.critics.detection import (
     upper_bound,
 )
 from zetta.runtime.cli import output
+from zetta.runtime.cli.home import home_library
 from zetta.runtime.cli.output import Json
 from zetta.runtime.cli.replay_critics import check_signals_logged
 from zetta.runtime.core import Sampled
@@ -52,7 +53,7 @@ def command(
 
     The logs come from `zetta run --init sampled --bundle BUNDLE --shadow`.
     """
-    loaded = load_bundle(bundle)
+    loaded = load_bundle(bundle, library=home_library())
     cases = list(_episodes(logs, loaded))
     headers = [case.header for case in cases]
     rate = _one({header.spec.control_hz for header in headers}, "control rate")

@@ -1,8 +1,8 @@
 """What is deployed beside the policy, put together for one episode: critics, skills, sensing.
 
-A bundle is named as in `--bundle` and `--arms`: `none`; `starter`, the library that ships; a
-folder of skills; and the controls `sham`, `random` and `takeover`, which stand for the starter
-bundle unless another follows after a colon (`sham:DIR`).
+A bundle is named as in `--bundle` and `--arms`: `none`; `starter`, the library that ships;
+`library`, the user's own; a folder of skills; and the controls `sham`, `random` and `takeover`,
+which stand for the starter bundle unless another follows after a colon (`sham:DIR`).
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from zetta.critics.monitor import CriticMonitor
 from zetta.primitives.roles import roles_or_none
 from zetta.runtime import registry
 from zetta.runtime.arbiter import PolicyOnly
+from zetta.runtime.cli import output
+from zetta.runtime.cli.home import home_library
 from zetta.runtime.cli.sight import Sight, check_finder
 from zetta.runtime.core import (
     Arbiter,
@@ -35,7 +37,13 @@ from zetta.runtime.errors import ConfigError, suggest
 from zetta.runtime.signals import names_up_to
 from zetta.runtime.signals_source import ExtraSignal, Signals, signals_with
 from zetta.runtime.skill_arbiter import Budgets, SkillArbiter
-from zetta.skills.bundles import NO_BUNDLE, STARTER, LoadedBundle, load_bundle
+from zetta.skills.bundles import (
+    NO_BUNDLE,
+    STARTER,
+    LoadedBundle,
+    library_state,
+    load_bundle,
+)
 from zetta.skills.calibrated import read_calibration
 from zetta.skills.compiled import CompiledSkill, compile_skill
 from zetta.skills.package import SkillPackage
@@ -92,15 +100,25 @@ def split_bundle(name: str) -> tuple[str, str]:
     return "", name
 
 
-@cache
 def bundle_of(name: str) -> LoadedBundle:
-    """Return the bundle behind `name`, loaded once in a process.
+    """Return the bundle behind `name`, loaded once in a process until the user's library changes.
 
     Raises:
         ConfigError: no such bundle.
         ScreenError: something in it is refused.
     """
-    return load_bundle(split_bundle(name)[1], signals_with(_installed()))
+    bundle = split_bundle(name)[1]
+    library = home_library()
+    return _bundle_of(bundle, library, library_state(bundle, library))
+
+
+@cache
+def _bundle_of(name: str, library: Path, state: str) -> LoadedBundle:
+    """Load a bundle; `state` is that of the library, so that a quarantine is seen at once."""
+    bundle = load_bundle(name, signals_with(_installed()), library)
+    for notice in bundle.notices:
+        output.note(notice)
+    return bundle
 
 
 def bundle_digest(spec: RunSpec) -> str:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from zetta.runtime import registry
 from zetta.runtime.cli.assemble import check_options, find_scene, number
+from zetta.runtime.cli.home import home_library
 from zetta.runtime.cli.number_lists import number_text, parse_names, parse_numbers
 from zetta.runtime.cli.run_plan import DEFAULTS
 from zetta.runtime.core import SENSING_LEVELS, Init, Layout, RunSpec, Sampled, Sensing, Simulator
 from zetta.runtime.errors import ConfigError, suggest
-from zetta.runtime.evaluation_plan import Evaluation, arms_of
+from zetta.runtime.evaluation_plan import Arm, Evaluation, arms_of
+from zetta.skills.bundles import pinned
 
 DEFAULT_INITS: Final = "0-9"
 OWN_OPTIONS: Final = ("temperature", "critic_isolation")
@@ -63,13 +65,9 @@ def request(typed: Typed, simulator: Simulator) -> Evaluation:
         sim=typed.sim,
         tasks=_tasks(typed, simulator),
         starts=_starts(typed),
-        arms=arms_of(
-            parse_names(typed.policies, "--policies"),
-            parse_names(typed.arms, "--arms"),
-            parse_names(typed.render, "--render"),
-        ),
+        arms=_arms(typed),
         policy_seeds=parse_numbers(typed.policy_seeds, "--policy-seeds"),
-        sensing=_sensing(typed.sensing),
+        sensing=sensing_level(typed.sensing),
         options=_options(typed),
     )
     seen: set[tuple[str, int, str, int]] = set()
@@ -116,6 +114,16 @@ def typed_command(evaluation: Evaluation) -> str:
     return shlex.join(words)
 
 
+def _arms(typed: Typed) -> tuple[Arm, ...]:
+    """Return the arms by the names that were typed, with a version in place of `library`."""
+    arms = arms_of(
+        parse_names(typed.policies, "--policies"),
+        parse_names(typed.arms, "--arms"),
+        parse_names(typed.render, "--render"),
+    )
+    return tuple(replace(arm, bundle=pinned(arm.bundle, home_library())) for arm in arms)
+
+
 def _tasks(typed: Typed, simulator: Simulator) -> tuple[tuple[str, int], ...]:
     """Return suite and index of every task; without `--tasks`, all that the suites have."""
     known = simulator.suites()
@@ -149,7 +157,12 @@ def _starts(typed: Typed) -> tuple[tuple[Layout, int], ...]:
     return tuple((Init(k), 0) for k in parse_numbers(typed.inits or DEFAULT_INITS, "--inits"))
 
 
-def _sensing(text: str) -> Sensing:
+def sensing_level(text: str) -> Sensing:
+    """Return a sensing level by its name.
+
+    Raises:
+        ConfigError: there is no such level.
+    """
     for level in SENSING_LEVELS:
         if level == text:
             return level

@@ -28,7 +28,7 @@ VERBS: Final[Mapping[str, str]] = {
     "sims": "list simulators and how to install them",
     "evolve": "measure the gate that promotes skills",
     "critics": "list, check, replay and calibrate critics",
-    "skills": "list, make, check, test and sign skill packages",
+    "skills": "make, check and sign skills; keep, try and carry a library of them",
     "bench": "measure speed against a baseline",
     "doctor": "say what is missing and the line that fixes it",
 }

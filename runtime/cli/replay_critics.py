@@ -14,6 +14,7 @@ from zetta.critics.shadow import replay_verdicts
 from zetta.primitives.robot import Robot
 from zetta.primitives.roles import roles_or_none
 from zetta.runtime.cli import output
+from zetta.runtime.cli.home import home_library
 from zetta.runtime.episode_log import HEADER, LoggedEpisode, read_episode
 from zetta.runtime.errors import ConfigError
 from zetta.skills.bundles import LoadedBundle, load_bundle
@@ -42,7 +43,7 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Let critics judge logged episodes again; exit 1 where a log of theirs says otherwise."""
-    loaded = load_bundle(bundle)
+    loaded = load_bundle(bundle, library=home_library())
     compared = [_compare(path, episode, loaded) for path, episode in logged_episodes(logs)]
     own = [each for each in compared if each.same_bundle]
     wrong = [each for each in own if each.differs_at is not None]

@@ -105,7 +105,7 @@ def command(
         str, typer.Option(help="Highest level used: proprio, policy, vision or oracle.")
     ] = "vision",
     bundle: Annotated[
-        str, typer.Option(help="Critics and skills: none, starter, or a folder of skills.")
+        str, typer.Option(help="Critics and skills: none, starter, library, or a folder of skills.")
     ] = "none",
     recovery_share: Annotated[
         float | None, typer.Option(help="Share of the step budget that skills may use.")

@@ -9,9 +9,11 @@ from typing import Final, cast
 
 from zetta.runtime import registry
 from zetta.runtime.cli.assemble import find_scene
+from zetta.runtime.cli.home import home_library
 from zetta.runtime.cli.number_lists import parse_numbers
 from zetta.runtime.core import Init, Layout, RunSpec, Sampled, Sensing, Simulator
 from zetta.runtime.errors import ConfigError
+from zetta.skills.bundles import pinned
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,7 @@ def plan(wishes: Wishes, simulator: Simulator) -> tuple[RunSpec, ...]:
         seed=wishes.seed,
         policy=wishes.policy or defaults.policy,
         policy_seed=wishes.policy_seed,
-        bundle=wishes.bundle,
+        bundle=pinned(wishes.bundle, home_library()),
         sensing=cast(Sensing, wishes.sensing),
         render=wishes.render,
         options=_options(wishes),

@@ -1,15 +1,15 @@
-"""`zetta skills`: list, show, check, test, write and sign skill packages; diagnose failures."""
+"""`zetta skills`: list, show, check, test, write and sign skills; the verbs of the library."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zetta.runtime.cli import diagnose, output
+from zetta.runtime.cli import diagnose, distill, library_commands, output, transfer
+from zetta.runtime.cli.home import key_path
 from zetta.runtime.errors import ScreenError
 
 if TYPE_CHECKING:
@@ -25,6 +25,9 @@ app = typer.Typer(
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 app.command("diagnose")(diagnose.command)
+app.command("transfer")(transfer.command)
+app.command("distill")(distill.command)
+library_commands.register(app)
 
 Folders = Annotated[
     list[Path] | None,
@@ -38,12 +41,17 @@ One = Annotated[str, typer.Argument(metavar="NAME|FOLDER", help="A skill.")]
 
 
 @app.command("list")
-def list_skills(skills: Folders = None, as_json: AsJson = False) -> None:
-    """List the skills that come with zetta, and those in your own folders."""
+def list_skills(
+    skills: Folders = None, library: library_commands.Where = None, as_json: AsJson = False
+) -> None:
+    """List the skills that come with zetta, those in your own folders, and your library's."""
     shelf = skill_folders(skills or ())
     rows = [_row(name, shelf[name]) for name in sorted(shelf)]
+    own = library_commands.library_at(library)
+    promoted = library_commands.library_rows(own)
     if as_json:
-        output.emit({"skills": rows})
+        held: dict[str, output.Json] = {"path": str(own.folder), "version": own.current() or None}
+        output.emit({"skills": rows, "library": {**held, "skills": promoted}})
         return
     if not rows:
         output.answer("there are no skill packages")
@@ -54,6 +62,11 @@ def list_skills(skills: Folders = None, as_json: AsJson = False) -> None:
     for row in rows:
         if row["error"] is not None:
             output.note(f"{row['name']} cannot be used: {row['error']}")
+    if promoted:
+        output.answer(f"\nyour library {own.folder}, version {own.current()[:12]}:")
+        own_keys = ("name", "version", "level", "standing", "signed", "why")
+        cells = [[_cell(row[key]) for key in own_keys] for row in promoted]
+        output.answer(output.table(own_keys, cells))
 
 
 @app.command("show")
@@ -183,8 +196,9 @@ def sign_skill(name: One, skills: Folders = None, as_json: AsJson = False) -> No
     """Sign a package with your key, after checking it."""
     from zetta.skills import signatures
     from zetta.skills.package import sign
+    from zetta.skills.shelf import find_package
 
-    folder = _find(name, skills)
+    folder = find_package(name, skills or ())  # a version of the library never changes
     digest = sign(folder, signatures.read_key(key_path()))
     signed = signatures.id_of(signatures.read_key(key_path()))
     if as_json:
@@ -203,18 +217,15 @@ def skill_folders(folders: Sequence[Path]) -> dict[str, Path]:
     return shelve(folders)
 
 
-def key_path() -> Path:
-    """Return where the user's signing key lies."""
-    from zetta.skills.signatures import KEY_NAME
-
-    named = os.environ.get("XDG_CONFIG_HOME", "")
-    home = Path(named) if named.startswith("/") else Path.home() / ".config"
-    return home / "zetta" / KEY_NAME
-
-
 def _find(name: str, skills: list[Path] | None) -> Path:
+    """Return the folder of a package; a name that nobody else has may be of the user's library."""
     from zetta.skills.shelf import find_package
 
+    if "/" not in name and name not in skill_folders(skills or ()):
+        own = library_commands.library_at(None)
+        version = own.current()
+        if name in {standing.part.name for standing in own.standings(version)}:
+            return own.path(version) / name
     return find_package(name, skills or ())
 
 

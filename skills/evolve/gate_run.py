@@ -247,7 +247,7 @@ class Bench:
         arms: tuple[Arm, Arm] = (other, "candidate")
         self._run([(arm, trial) for arm in arms for trial in trials])
         return tuple(
-            _pair(index, trial, *(self._known[arm, trial] for arm in arms))
+            pair(index, trial, *(self._known[arm, trial] for arm in arms))
             for index, trial in enumerate(trials)
         )
 
@@ -275,9 +275,14 @@ class Bench:
         self._known |= dict(zip(missing, outcomes, strict=True))
 
 
-def _pair(
+def pair(
     index: int, trial: Trial, baseline: TrialOutcome, candidate: TrialOutcome
 ) -> PairedOutcome:
+    """Return two runs of one trial as a pair.
+
+    Raises:
+        GateError: they met different scenes.
+    """
     known = baseline.success is not None and candidate.success is not None
     if known and baseline.scene_digest != candidate.scene_digest:
         raise GateError(

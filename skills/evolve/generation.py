@@ -267,7 +267,11 @@ class Generation:
             evidence = against_controls(
                 plan, third.opening, third.evidence, sealed, bench, self.setting.batch
             )
-            evidence = self._with_cost(evidence, sealed, bench)
+            known = [failed, regression[: len(evidence.no_harm)], sealed[: len(evidence.parent)]]
+            for trials in known:  # kept by the world: nothing is run, and a resumed run knows all
+                bench.pairs(trials, "parent")
+            period = 1.0 / world.control_hz
+            evidence = replace(evidence, cost=bench.cost(period, sealed))
             return replace(self._judged_stage(evidence, True), opening=third.opening)
 
         fourth = self._gate_stage("controls", controlled)
@@ -275,11 +279,6 @@ class Generation:
         assert isinstance(judged, Judged)
         self._stage("report", Reported, lambda: self._report(candidate, judged))
         return judged
-
-    def _with_cost(self, evidence: Evidence, sealed: Sequence[Trial], bench: Bench) -> Evidence:
-        bench.pairs(sealed[: len(evidence.parent)], "parent")  # kept by the world: nothing is run
-        period = 1.0 / self.setting.world.control_hz
-        return replace(evidence, cost=bench.cost(period, sealed))
 
     def _judge(self, candidate: Candidate, last: GateStage) -> Judged:
         plan, evidence = self.setting.plan, last.evidence

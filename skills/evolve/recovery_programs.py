@@ -77,7 +77,7 @@ def recover(robot, w, p):
 def reentry(w, p):
     return now(w.object_offset) < 0.05 and now(w.holding) < 0.5
 '''
-_REGRASP: Final = '''"""Let go, rise, look, and grasp the object; the policy goes on with it."""
+_REGRASP: Final = '''"""Let go, rise, and grasp the object; the policy goes on with it."""
 
 
 def precondition(w, p):
@@ -87,15 +87,16 @@ def precondition(w, p):
 def recover(robot, w, p):
     yield from robot.open()
     yield from robot.retreat(p.rise)
-    found = yield from robot.look("object")
-    if found:
+    taken = yield from robot.grasp("object")
+    if not taken:
+        yield from robot.retreat(p.rise)
         yield from robot.grasp("object")
 
 
 def reentry(w, p):
     return now(w.holding) > 0.5
 '''
-_FETCH: Final = '''"""Let go, rise, look, grasp the object and bring it where it belongs."""
+_FETCH: Final = '''"""Let go, rise, grasp the object and bring it where it belongs."""
 
 
 def precondition(w, p):
@@ -105,11 +106,12 @@ def precondition(w, p):
 def recover(robot, w, p):
     yield from robot.open()
     yield from robot.retreat(p.rise)
-    found = yield from robot.look("object")
-    if found:
+    taken = yield from robot.grasp("object")
+    if not taken:
+        yield from robot.retreat(p.rise)
         taken = yield from robot.grasp("object")
-        if taken:
-            yield from robot.place("receptacle")
+    if taken:
+        yield from robot.place("receptacle")
 
 
 def reentry(w, p):

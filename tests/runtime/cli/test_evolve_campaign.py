@@ -1,4 +1,4 @@
-"""A whole campaign on the toy: real failures and branches, a gate whose episodes are drawn."""
+"""A whole campaign on the toy: real failures; branches and the gate's episodes are drawn."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -29,7 +29,7 @@ BASE = RunSpec(
     "toy", "toy_pick", 0, Sampled(), policy=POLICY, sensing="oracle",
     options={"toy_faults": FAULT, "recovery_share": "0.7"},
 )  # fmt: skip
-PLAN = plan_gate(budget=Budget(development=16, search=60))
+PLAN = plan_gate(budget=Budget(development=20, search=160))
 
 
 class Killed(BaseException):
@@ -37,9 +37,9 @@ class Killed(BaseException):
 
 
 class Drawn:
-    """Runs logged episodes and branches in the toy, and draws the outcome of all others."""
+    """Runs logged episodes in the toy, and draws the outcome of all others."""
 
-    ran: Counter[str] = Counter()
+    ran: ClassVar[Counter[str]] = Counter()
 
     def __init__(self, kill: Callable[[int], bool] = lambda count: False) -> None:
         self._real, self._kill, self._count = EvolvingEpisodes(), kill, 0
@@ -52,9 +52,11 @@ class Drawn:
         if self._kill(self._count):
             raise Killed
         if "errand" in spec.options:
-            text = json.loads(spec.options["errand"])
-            if text["log"] or text["snapshot"]:
+            errand = json.loads(spec.options["errand"])
+            if errand["log"]:
                 return self._real.run(spec, watch)
+            if errand["snapshot"]:
+                return continued(errand)
         type(self).ran[f"{spec.bundle.split(':')[0][-9:]} {spec.seed} {spec.policy_seed}"] += 1
         return drawn(spec)
 
@@ -69,12 +71,22 @@ def drawn(spec: RunSpec) -> EpisodeRecord:
     arm = spec.bundle.partition(":")[0] if ":" in spec.bundle else spec.bundle
     fires = (not good and arm != "none") or (arm == "random" and timed)
     success = good or {"none": False, "sham": False, "random": timed}.get(arm, mended)
-    recovery = Recovery(40, NAME, NAME, "drawn", 60, "completed")
+    recovery = Recovery(NAME, NAME, "drawn", 40, 60, True, "done")
     return EpisodeRecord(
         success=success, success_at_reset=False, reason="success" if success else "truncated",
         ticks=60 if success else 160, inferences=1, interventions=int(fires), sources={},
         scene_digest=str(spec.seed), wall_s=0.0, recoveries=(recovery,) if fires else (),
         actions=f"{good} {arm}" if fires else f"{good}",
+    )  # fmt: skip
+
+
+def continued(errand: dict[str, Any]) -> EpisodeRecord:
+    """Only the recovery `fetch` helps, whenever it comes."""
+    helps = errand["skill"] == "fetch"
+    return EpisodeRecord(
+        success=helps, success_at_reset=False, reason="success" if helps else "truncated",
+        ticks=50, inferences=0, interventions=0, scene_digest="", wall_s=0.0,
+        sources={"recovery": 30 if errand["skill"] else 0}, actions=json.dumps(errand),
     )  # fmt: skip
 
 

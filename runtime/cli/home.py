@@ -1,0 +1,22 @@
+"""Where the user's own things lie: the one place that knows their folders."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def home_library() -> Path:
+    """Return the folder of the user's library, which need not exist."""
+    named = os.environ.get("XDG_DATA_HOME", "")
+    home = Path(named) if named.startswith("/") else Path.home() / ".local" / "share"
+    return home / "zetta" / "library"
+
+
+def key_path() -> Path:
+    """Return where the user's signing key lies."""
+    from zetta.skills.signatures import KEY_NAME
+
+    named = os.environ.get("XDG_CONFIG_HOME", "")
+    home = Path(named) if named.startswith("/") else Path.home() / ".config"
+    return home / "zetta" / KEY_NAME
