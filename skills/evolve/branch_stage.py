@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import median
 from typing import Final
 
 from zetta.primitives.roles import roles_or_none
@@ -18,17 +19,20 @@ from zetta.skills.evolve.worlds import BranchWish, World
 from zetta.skills.package import SkillPackage, load_skill
 
 CONTROLS: Final[Mapping[str, Change]] = {"unchanged": UNCHANGED, "fresh sample": FRESH_SAMPLE}
-EARLIEST: Final = 0.08
+EARLIEST: Final = 0.05
 """A change comes at this share of the step budget at the earliest; before, nothing was seen."""
-UNKNOWN: Final = 0.30
-"""Where it is not known when a failure diverged, this share of the budget is tried."""
-SPREAD: Final = (0.12, 0.45, 0.22, 0.60, 0.33)
-"""Other moments, as shares of the step budget: how much does the moment matter?"""
+UNKNOWN: Final = 0.4
+"""Where it is not known when a failure diverged, this share of what a success takes is tried."""
+SPREAD: Final = (0.25, 0.7, 0.35, 1.0, 0.55)
+"""Other moments, as shares of what a success takes: how much does the moment matter?"""
+NO_SUCCESS: Final = 0.3
+"""What a success takes where there was none, as a share of the step budget."""
 
 
 def branch_out(
     world: World,
     failures: Sequence[Developed],
+    successes: Sequence[Developed],
     found: Diagnosed,
     most: int,
     folder: Path,
@@ -38,12 +42,14 @@ def branch_out(
     Args:
         world: runs continuations.
         failures: of the half that authors see.
+        successes: of that half; how long they took says when it is early and when late.
         found: the diagnosis.
         most: continuations.
         folder: gets the recovery programs as skills.
     """
     packages = write_programs(folder)
-    points = _points(world, failures, found, most // (len(packages) + len(CONTROLS)))
+    typical = median([each.ticks for each in successes]) if successes else None
+    points = _points(world, failures, typical, found, most // (len(packages) + len(CONTROLS)))
     wishes = list[tuple[str, BranchWish]]()
     for episode, at in points:
         roles = roles_or_none(world.read(episode).header.instruction)
@@ -77,7 +83,11 @@ def _write(path: Path, program: RecoveryProgram) -> None:
 
 
 def _points(
-    world: World, failures: Sequence[Developed], found: Diagnosed, most: int
+    world: World,
+    failures: Sequence[Developed],
+    typical: float | None,
+    found: Diagnosed,
+    most: int,
 ) -> list[tuple[Developed, int]]:
     known = {} if found.diagnosis is None else {f.episode: f for f in found.diagnosis.failures}
     chosen = failures[: max(1, most // 2)]
@@ -86,8 +96,9 @@ def _points(
         budget, last = _most(world, episode), episode.ticks - 2
         failure = known.get(episode.name)
         diverged = None if failure is None else failure.divergence
-        first = round(UNKNOWN * budget) if diverged is None else diverged
-        other = round(SPREAD[place % len(SPREAD)] * budget)
+        taken = NO_SUCCESS * budget if typical is None else typical
+        first = round(UNKNOWN * taken) if diverged is None else diverged
+        other = round(SPREAD[place % len(SPREAD)] * taken)
         earliest = round(EARLIEST * budget)
         own = {min(last, max(earliest, tick)) for tick in (first, other)}
         points += [(episode, tick) for tick in sorted(own)]

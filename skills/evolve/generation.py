@@ -148,9 +148,10 @@ class Generation:
     def _branch(self, development: Development, found: Diagnosed) -> Branched:
         seen, _ = halves(development.episodes)
         failures = [each for each in seen if each.name in found.failures]
+        successes = [each for each in seen if each.success]
         with self._metered() as cost:
             branched = branch_out(
-                self.setting.world, failures, found, self.setting.plan.budget.search,
+                self.setting.world, failures, successes, found, self.setting.plan.budget.search,
                 self._folder / PROGRAMS,
             )  # fmt: skip
         return replace(branched, cost=cost())
