@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -86,7 +87,7 @@ def continued(errand: dict[str, Any]) -> EpisodeRecord:
     return EpisodeRecord(
         success=helps, success_at_reset=False, reason="success" if helps else "truncated",
         ticks=50, inferences=0, interventions=0, scene_digest="", wall_s=0.0,
-        sources={"recovery": 30 if errand["skill"] else 0}, actions=json.dumps(errand),
+        sources={"recovery": 30 if errand["skill"] else 0}, actions=f"{errand['kind']} {errand['skill']} {errand['seed']}",
     )  # fmt: skip
 
 
@@ -226,8 +227,20 @@ class Silent(Fixer):
         return NoDraft("nothing pays")
 
 
-def test_an_author_without_an_idea_ends_the_generation_and_spends_no_risk(tmp_path: Path) -> None:
-    result = campaign_of(tmp_path / "campaign", Silent(tmp_path / "fix"))
+def up_to_branches(whole: Path, folder: Path) -> Path:
+    """Return a copy of a campaign that knows its failures and has no candidate yet."""
+    shutil.copytree(whole, folder)
+    shutil.rmtree(folder / "000" / "candidate")
+    for stage in STAGES[STAGES.index("candidate") :]:
+        (folder / "000" / f"{stage}.json").unlink()
+    return folder
+
+
+def test_an_author_without_an_idea_ends_the_generation_and_spends_no_risk(
+    whole: tuple[Path, CampaignResult, Fixer], tmp_path: Path
+) -> None:
+    folder = up_to_branches(whole[0], tmp_path / "campaign")
+    result = campaign_of(folder, Silent(tmp_path / "fix"))
     assert result.promoted == 0
     assert "nothing pays" in result.generations[0].verdict.reason
     assert result.generations[0].ledger.alpha_spent == 0.0
@@ -242,6 +255,9 @@ class Worthless(Fixer):
         return Draft(NAME, files, "worthless")
 
 
-def test_a_candidate_that_never_fires_ends_in_the_shadow(tmp_path: Path) -> None:
-    result = campaign_of(tmp_path / "campaign", Worthless(tmp_path / "fix"))
+def test_a_candidate_that_never_fires_ends_in_the_shadow(
+    whole: tuple[Path, CampaignResult, Fixer], tmp_path: Path
+) -> None:
+    folder = up_to_branches(whole[0], tmp_path / "campaign")
+    result = campaign_of(folder, Worthless(tmp_path / "fix"))
     assert "shadow replay" in result.generations[0].verdict.reason
