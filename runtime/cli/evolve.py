@@ -11,6 +11,7 @@ import typer
 
 from zetta.runtime.cli import output
 from zetta.runtime.errors import ConfigError
+from zetta.skills.evolve.campaign import read_manifest
 from zetta.skills.evolve.nulls import NullRun, Share, run_null
 from zetta.skills.evolve.outcome_models import SceneModel
 from zetta.skills.evolve.plans import GatePlan, plan_gate
@@ -54,11 +55,17 @@ def command(
     everywhere: Annotated[
         bool, typer.Option(help="Nulls intervene in every scene, not on their target alone.")
     ] = False,
+    report: Annotated[
+        Path | None, typer.Option(help="Instead: write the report of the campaign in this folder.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Turn failures of a frozen policy into skills that passed an honest gate; or measure it."""
     if null is not None:
         _measure(null, sim, seed, everywhere, as_json)
+        return
+    if report is not None:
+        _report(report, as_json)
         return
     if sim == MODEL:
         raise ConfigError(
@@ -70,6 +77,7 @@ def command(
     if min(generations, workers, batch, development, search) < 1:
         raise ConfigError("generations, workers, batch, development and search are at least 1")
     from zetta.runtime.cli import evolve_campaign as campaigns  # late: it needs the whole runtime
+    from zetta.runtime.cli.evolve_report import report_of
 
     wish = campaigns.Wish(
         sim=sim,
@@ -99,6 +107,21 @@ def command(
     if result.stopped:
         output.answer(result.stopped)
     output.answer(f"{result.promoted} promoted; the bundle is {result.bundle}")
+    output.answer(f"look at {report_of(folder) or folder}")
+
+
+def _report(folder: Path, as_json: bool) -> None:
+    """Write the report of a campaign again; pictures are drawn where that is possible."""
+    from zetta.runtime.cli.evolve_report import write_report  # late: an extra
+    from zetta.runtime.cli.evolve_strips import keep_strips
+
+    read_manifest(folder)  # says so when there is no campaign
+    keep_strips(folder.resolve())
+    path = write_report(folder.resolve())
+    if as_json:
+        output.emit({"report": str(path)})
+        return
+    output.answer(f"look at {path}")
 
 
 def _options(typed: Sequence[str]) -> dict[str, str]:

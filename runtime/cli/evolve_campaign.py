@@ -13,11 +13,12 @@ from zetta.runtime.cli import output
 from zetta.runtime.cli.assemble import EXPERT, check_options, find_scene, find_simulator
 from zetta.runtime.cli.deploy import bundle_digest
 from zetta.runtime.cli.evaluation_request import default_policy
-from zetta.runtime.cli.evolve_episodes import FACTORY, EvolvingEpisodes
-from zetta.runtime.cli.evolve_rollouts import Rollouts
+from zetta.runtime.cli.evolve_episodes import EvolvingEpisodes
+from zetta.runtime.cli.evolve_report import keep_report, report_of
+from zetta.runtime.cli.evolve_rollouts import Rollouts, workers_of
+from zetta.runtime.cli.evolve_strips import keep_strips
 from zetta.runtime.cli.evolve_world import SimWorld
 from zetta.runtime.cli.number_lists import parse_numbers
-from zetta.runtime.cli.worker_environment import stagger_s, worker_environment
 from zetta.runtime.core import RunSpec, Sampled, Sensing
 from zetta.runtime.errors import ConfigError, suggest
 from zetta.runtime.records import to_json
@@ -29,11 +30,8 @@ from zetta.skills.evolve.campaign import MANIFEST, Campaign, Manifest, manifest_
 from zetta.skills.evolve.campaign_run import CampaignResult, run_campaign
 from zetta.skills.evolve.generation import Setting
 from zetta.skills.evolve.generation_records import Judged
-from zetta.skills.evolve.plans import Budget, GatePlan, plan_gate
+from zetta.skills.evolve.plans import Budget, GatePlan, keep_plan, plan_gate
 
-WORKER_LOGS: Final = "workers"
-IN_PROCESS: Final = frozenset({"toy"})
-"""Simulators whose episodes are quicker than the start of a worker."""
 BATCH: Final = 8
 AUTHORS: Final = ("search", "llm", "human")
 
@@ -71,10 +69,11 @@ def evolve(wish: Wish, author: Author, out: Path | None) -> tuple[CampaignResult
     base = _base(wish, tasks)
     plan = plan_gate(budget=Budget(development=wish.development, search=wish.search))
     folder = output.run_folder("evolve", out, resume=True)
-    pool = _pool(wish, folder)
+    pool = workers_of(wish.sim, wish.workers, folder)
     identity = _identify(base, pool)
     manifest = _manifest(wish, base, tasks, plan, identity, folder)
     campaign = Campaign(folder.resolve(), manifest)
+    keep_plan(campaign.folder, plan)
     total = manifest.rollouts
     output.note(
         f"{wish.suite}, {len(tasks)} tasks, {wish.policy}, author {author.name}: at most "
@@ -84,7 +83,16 @@ def evolve(wish: Wish, author: Author, out: Path | None) -> tuple[CampaignResult
         hz = float(identity.conventions["control_hz"])
         world = SimWorld(base, campaign.folder, rollouts, hz)
         setting = Setting(campaign, plan, world, author, told.stage, wish.batch)
-        result = run_campaign(setting, _after)
+
+        def after(number: int, judged: Judged) -> None:
+            _after(number, judged)
+            keep_strips(campaign.folder, pool, world)
+            keep_report(campaign.folder)
+
+        try:
+            result = run_campaign(setting, after)
+        finally:  # also of a generation that a gate or the machinery stopped
+            keep_report(campaign.folder)
     return result, campaign.folder, manifest
 
 
@@ -104,6 +112,7 @@ def answer_of(result: CampaignResult, folder: Path, manifest: Manifest) -> dict[
         ],
         "manifest": to_json(manifest),
         "out": str(folder),
+        "report": report_of(folder),
     }
 
 
@@ -167,18 +176,6 @@ def _base(wish: Wish, tasks: tuple[int, ...]) -> RunSpec:
     for task in tasks:
         find_scene(find_simulator(wish.sim), replace(spec, task=task))
     return spec
-
-
-def _pool(wish: Wish, folder: Path) -> PoolSettings | None:
-    if wish.sim in IN_PROCESS:
-        return None
-    return PoolSettings(
-        factory=FACTORY,
-        log_dir=folder / WORKER_LOGS,
-        workers=wish.workers,
-        environment=worker_environment(wish.sim),
-        stagger_s=stagger_s(wish.sim),
-    )
 
 
 def _identify(base: RunSpec, pool: PoolSettings | None) -> Identity:

@@ -15,11 +15,13 @@ from zetta.runtime.cli.assemble import Assembler
 from zetta.runtime.cli.branching import BranchFactory
 from zetta.runtime.cli.episodes import AssembledEpisodes, Seen
 from zetta.runtime.core import EndReason, RunSpec
+from zetta.runtime.episode_log import read_episode
 from zetta.runtime.errors import InfraError
 from zetta.runtime.rollouts.factory import EpisodeRecord, Identity, Watch, record_of
 from zetta.runtime.snapshot_ring import SnapshotRing, run_with_snapshots
 from zetta.runtime.snapshots import EpisodeSnapshot
 from zetta.skills.evolve.branches import Change, ChangeKind, branch
+from zetta.skills.evolve.failure_evidence import write_strip_around
 
 FACTORY: Final = "zetta.runtime.cli.evolve_episodes:evolving_episodes"
 ERRAND: Final = "errand"
@@ -46,6 +48,8 @@ class Errand:
     """Folder that holds `skill`."""
     seed: int = 0
     """Of the policy, from the change on."""
+    strip: str = ""
+    """Run nothing: draw `log` again into this PNG, around the tick `at`; all of it if negative."""
 
 
 def sent_on(spec: RunSpec, errand: Errand) -> RunSpec:
@@ -79,6 +83,8 @@ class EvolvingEpisodes:
         text = options.pop(ERRAND, "")
         spec = replace(spec, options=options)
         errand = Errand(**json.loads(text)) if text else Errand()
+        if errand.strip:
+            return self._drawn(spec, errand, watch)
         if errand.snapshot:
             return self._continued(spec, errand, watch)
         return self._logged(spec, errand, watch) if errand.log else self._plain.run(spec, watch)
@@ -97,6 +103,15 @@ class EvolvingEpisodes:
         if not result.success:
             _write_snapshots(log / SNAPSHOTS, ring)
         return record_of(result, seen.dispersion(), seen.predicates(), done.text)
+
+    def _drawn(self, spec: RunSpec, errand: Errand, watch: Watch) -> EpisodeRecord:
+        watch.phase(f"{spec.suite}/{spec.task} drawing {errand.log}")
+        logged = read_episode(Path(errand.log))
+        env = self._assembler.assemble(spec).env
+        env.reset(logged.header.scene)
+        tick = None if errand.at < 0 else errand.at
+        write_strip_around(Path(errand.strip), env, logged, tick)
+        return record_of(logged.header.result)
 
     def _continued(self, spec: RunSpec, errand: Errand, watch: Watch) -> EpisodeRecord:
         watch.phase(

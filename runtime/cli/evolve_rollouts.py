@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from zetta.runtime.cli.deploy import bundle_digest
-from zetta.runtime.cli.evolve_episodes import Errand, EvolvingEpisodes, sent_on
+from zetta.runtime.cli.evolve_episodes import FACTORY, Errand, EvolvingEpisodes, sent_on
+from zetta.runtime.cli.worker_environment import stagger_s, worker_environment
 from zetta.runtime.core import RunSpec
 from zetta.runtime.errors import InfraError
 from zetta.runtime.rollouts.factory import EpisodeFactory, EpisodeRecord
@@ -25,6 +26,9 @@ from zetta.runtime.rollouts.pool import Job, Pool, PoolSettings
 from zetta.runtime.rollouts.shards import ShardFolder
 
 JOURNAL: Final = "rollouts"
+WORKER_LOGS: Final = "workers"
+IN_PROCESS: Final = frozenset({"toy"})
+"""Simulators whose episodes are quicker than the start of a worker."""
 TRIES: Final = 3
 """How often an episode is tried in this process when the machinery fails."""
 Wanted: TypeAlias = tuple[RunSpec, Errand]
@@ -40,6 +44,23 @@ class Spent:
     """Episodes and continuations, in the journal."""
     cpu_s: float
     """Of this process and its workers, in this run of the command."""
+
+
+def workers_of(sim: str, workers: int, folder: Path) -> PoolSettings | None:
+    """Return how episodes of a campaign in `folder` are run; None for in this process.
+
+    Raises:
+        InfraError: the simulator draws with OpenGL and no backend works here.
+    """
+    if sim in IN_PROCESS:
+        return None
+    return PoolSettings(
+        factory=FACTORY,
+        log_dir=folder / WORKER_LOGS,
+        workers=workers,
+        environment=worker_environment(sim),
+        stagger_s=stagger_s(sim),
+    )
 
 
 class Rollouts:
@@ -120,7 +141,7 @@ class Rollouts:
             self._here = self._factory()
         for _ in range(TRIES):
             try:
-                return self._here.run(spec, _Nobody())
+                return self._here.run(spec, Nobody())
             except InfraError:
                 continue
         return None
@@ -130,6 +151,7 @@ class Rollouts:
         plain = {**spec_to_json(replace(spec, bundle="")), "bundle": bundle_digest(spec)}
         told = {**asdict(errand), "log": self._inside(errand.log)}
         told["snapshot"] = self._inside(errand.snapshot)
+        del told["strip"]  # pictures are no rollouts, so no key of the journal tells of them
         if errand.bundle:
             told["bundle"] = bundle_digest(replace(spec, bundle=errand.bundle))
         return hashlib.sha256(json.dumps([plain, told], sort_keys=True).encode()).hexdigest()[:32]
@@ -142,7 +164,7 @@ class Rollouts:
         return bool(errand.log) and not (Path(errand.log) / "episode.json").exists()
 
 
-class _Nobody:
+class Nobody:
     """A watch that nobody looks at."""
 
     def phase(self, text: str) -> None:

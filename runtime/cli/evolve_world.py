@@ -26,8 +26,8 @@ from zetta.runtime.success_rates import wilson
 from zetta.skills.bundles import NO_BUNDLE, load_bundle
 from zetta.skills.evolve.branches import Continuation
 from zetta.skills.evolve.gate_run import Arm, ArmTrial, Trial, TrialOutcome
-from zetta.skills.evolve.generation_records import ArmReport, Developed
-from zetta.skills.evolve.worlds import BranchWish
+from zetta.skills.evolve.generation_records import ArmReport, Developed, SkillUse
+from zetta.skills.evolve.worlds import BranchWish, is_checked
 from zetta.skills.random_triggers import Trigger, triggers_text
 
 ARMS: Final[tuple[Arm, ...]] = ("parent", "candidate", "sham", "random")
@@ -36,8 +36,6 @@ FOR_SKILLS: Final = ("recovery_share", "localizer", "depth_noise", "critic_isola
 """Options that say something only where a bundle is deployed."""
 SPARED: Final[tuple[Arm, ...]] = ("parent", "sham")
 """Arms that differ from the candidate only where it intervenes."""
-CHECKED: Final = 10
-"""One in so many quiet pairs is run all the same."""
 TIMED: Final = 4
 """Logged episodes on which critics are timed."""
 
@@ -142,6 +140,11 @@ class SimWorld:
             for k, arm in enumerate(ARMS)
         ]
 
+    def show(self, candidate: Path, trial: Trial, log: Path) -> None:
+        """Run a candidate once more on a trial and log it, so that people can look at it."""
+        spec = self._placed(str(candidate), trial)
+        self._rollouts.run([(spec, Errand(log=str(log.resolve())))])
+
     def spent(self) -> tuple[int, float]:
         """Return rollouts and CPU seconds so far; see `World`."""
         spent = self._rollouts.spent
@@ -212,7 +215,9 @@ class SimArena:
         known = {("candidate", trial): record for trial, record in own.items()}
         for arm in dict.fromkeys(arm for arm, _ in wanted):
             asked = [trial for each, trial in wanted if each == arm]
-            quiet = [t for t in asked if arm in SPARED and _is_quiet(own[t]) and not _checked(t)]
+            quiet = [
+                t for t in asked if arm in SPARED and _is_quiet(own[t]) and not is_checked(t.scene)
+            ]
             known |= {(arm, trial): own[trial] for trial in quiet}
             rest = [trial for trial in asked if (arm, trial) not in known]
             known |= zip([(arm, t) for t in rest], self._records(arm, rest), strict=True)
@@ -245,11 +250,6 @@ class _Timed:
 
 def _is_quiet(record: EpisodeRecord | None) -> bool:
     return record is not None and not record.recoveries
-
-
-def _checked(trial: Trial) -> bool:
-    """Say whether a quiet pair is run all the same; it follows from the scene alone."""
-    return trial.scene % CHECKED == 0
 
 
 def _outcome(record: EpisodeRecord | None) -> TrialOutcome:
@@ -300,4 +300,22 @@ def _arm_report(
     return ArmReport(
         arm, successes, len(ran), low, high, skills / max(1, ticks),
         {task: (won[task], runs[task]) for task in sorted(runs)},
+        ticks, _uses([record for _, record in ran]),
     )  # fmt: skip
+
+
+def _uses(records: Sequence[EpisodeRecord]) -> tuple[SkillUse, ...]:
+    pairs = Counter((each.skill, each.critic) for r in records for each in r.recoveries)
+    return tuple(
+        _use(skill, critic, count, records) for (skill, critic), count in pairs.most_common()
+    )
+
+
+def _use(skill: str, critic: str, count: int, records: Sequence[EpisodeRecord]) -> SkillUse:
+    own = [
+        (record.success, ticks)
+        for record in records
+        if (ticks := [e.ticks for e in record.recoveries if (e.skill, e.critic) == (skill, critic)])
+    ]
+    solved = sum(success for success, _ in own)
+    return SkillUse(skill, critic, count, len(own), solved, sum(sum(t) for _, t in own))

@@ -74,9 +74,18 @@ def write_failure_strip(
         SpecMismatch: `env` cannot draw a logged moment.
         InfraError: the file cannot be written.
     """
+    write_strip_around(path, env, logged, _centre(failure))
+
+
+def write_strip_around(path: Path, env: Env, logged: LoggedEpisode, tick: int | None) -> None:
+    """Draw the moments around a tick again, or without one the whole episode.
+
+    Raises:
+        ConfigError, SpecMismatch, InfraError: see `write_failure_strip`.
+    """
     check_picture_folder(path.parent)
     hz = logged.header.spec.control_hz
-    rows = [_centre(failure) + round(step * hz) for step in STRIP_STEPS_S]
+    rows = [] if tick is None else [tick + round(step * hz) for step in STRIP_STEPS_S]
     write_strip(path, env, logged, choose_cameras(env), chosen=moments_at(logged, rows))
 
 

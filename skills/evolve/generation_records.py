@@ -141,6 +141,21 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
+class SkillUse:
+    """What one critic and its skill did in the episodes of an arm."""
+
+    skill: str
+    critic: str
+    interventions: int
+    episodes: int
+    """In which it intervened at least once."""
+    solved: int
+    """How many of these ended with success."""
+    ticks: int
+    """That the skill drove."""
+
+
+@dataclass(frozen=True, slots=True)
 class ArmReport:
     """One arm on the report block."""
 
@@ -154,6 +169,10 @@ class ArmReport:
     """Share of ticks that skills drove."""
     by_task: Mapping[str, tuple[int, int]]
     """Successes and runs."""
+    ticks: int = 0
+    """Of all its episodes; 0 in records that did not keep it."""
+    uses: tuple[SkillUse, ...] = ()
+    """What each skill did, the busiest first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
 
 from scipy.stats import binom
 
-from zetta.runtime.errors import ConfigError, GateError
-from zetta.runtime.records import to_json
+from zetta.runtime.errors import ConfigError, GateError, SpecMismatch
+from zetta.runtime.records import from_json, to_json
 from zetta.skills.evolve.multiplicity import Spending, alpha_of_opening
 from zetta.skills.evolve.power import most_harms, sequential_pairs_needed
 from zetta.skills.evolve.sequential import Boundary, best_boundary, operate, sign_boundary
@@ -24,6 +25,8 @@ Control: TypeAlias = Literal["sham", "random"]
 BOUNDARIES_AHEAD = 4
 """Openings a plan prepares boundaries for; at the default budget the third is refused already."""
 MOST_NO_HARM_PAIRS = 5000
+PLAN: Final = "plan.json"
+"""The plan of a campaign, beside the manifest that holds its digest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +205,25 @@ def plan_gate(
         deterministic=deterministic,
         reliability=reliability,
     )
+
+
+def keep_plan(folder: Path, plan: GatePlan) -> None:
+    """Write a plan beside the manifest that names its digest, for readers."""
+    text = json.dumps(to_json(plan), indent=1, sort_keys=True) + "\n"
+    (folder / PLAN).write_text(text, encoding="utf-8")
+
+
+def find_plan(folder: Path, digest: str) -> GatePlan | None:
+    """Return the plan that a campaign was sealed with; None where nobody kept it.
+
+    What was not kept is known all the same where it is the default.
+    """
+    try:
+        plain = json.loads((folder / PLAN).read_text(encoding="utf-8"))
+        kept = from_json(GatePlan, plain)
+    except (OSError, ValueError, SpecMismatch):
+        kept = plan_gate()
+    return kept if kept.digest == digest else None
 
 
 @dataclass(frozen=True, slots=True)

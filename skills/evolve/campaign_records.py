@@ -1,0 +1,97 @@
+"""All records of a campaign that lie on disk, read and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeVar
+
+from zetta.skills.evolve.campaign import STAGES, Campaign, Manifest, Stage, read_manifest
+from zetta.skills.evolve.generation_records import (
+    Branched,
+    Candidate,
+    Development,
+    Diagnosed,
+    GateStage,
+    Judged,
+    Reported,
+    Screened,
+    Shadowed,
+    Skipped,
+)
+from zetta.skills.evolve.plans import GatePlan, find_plan
+
+T = TypeVar("T")
+KINDS: Final[Mapping[Stage, type]] = {
+    "development": Development,
+    "diagnosis": Diagnosed,
+    "branches": Branched,
+    "candidate": Candidate,
+    "screen": Screened,
+    "shadow": Shadowed,
+    "arms": GateStage,
+    "no_harm": GateStage,
+    "confirmation": GateStage,
+    "controls": GateStage,
+    "verdict": Judged,
+    "report": Reported,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationRead:
+    """The records of one generation."""
+
+    number: int
+    stages: Mapping[Stage, object]
+    """Those that exist, in order; a `Skipped` where a stage was not reached."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether every stage has its record."""
+        return len(self.stages) == len(STAGES)
+
+    def get(self, stage: Stage, kind: type[T]) -> T | None:
+        """Return what a stage found; None where it has no such record."""
+        found = self.stages.get(stage)
+        return found if isinstance(found, kind) else None
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignRead:
+    """The records of one campaign."""
+
+    name: str
+    manifest: Manifest
+    plan: GatePlan | None
+    """None where nobody kept it and it is not the default one."""
+    generations: tuple[GenerationRead, ...]
+    """Those that have begun."""
+
+
+def read_campaign(folder: Path) -> CampaignRead:
+    """Read whatever a campaign has written so far.
+
+    Raises:
+        ConfigError: there is no campaign, or a record is damaged.
+    """
+    manifest = read_manifest(folder)
+    campaign = Campaign(folder, manifest)
+    generations = [_read(campaign, number) for number in range(manifest.generations)]
+    return CampaignRead(
+        name=folder.resolve().name,
+        manifest=manifest,
+        plan=find_plan(folder, manifest.plan),
+        generations=tuple(each for each in generations if each.stages),
+    )
+
+
+def _read(campaign: Campaign, number: int) -> GenerationRead:
+    stages: dict[Stage, object] = {}
+    for stage in STAGES:
+        if not campaign.has(number, stage):
+            break
+        skipped = campaign.is_skipped(number, stage)
+        stages[stage] = campaign.content(number, stage, Skipped if skipped else KINDS[stage])
+    return GenerationRead(number, stages)
