@@ -82,7 +82,9 @@ def evolve(wish: Wish, author: Author, out: Path | None) -> tuple[CampaignResult
     with _told(total) as told, closing(_rollouts(campaign, pool, told)) as rollouts:
         hz = float(identity.conventions["control_hz"])
         world = SimWorld(base, campaign.folder, rollouts, hz)
-        setting = Setting(campaign, plan, world, author, told.stage, wish.batch)
+        setting = Setting(
+            campaign, plan, world, author, told.stage, wish.batch, output.command_line()
+        )
 
         def after(number: int, judged: Judged) -> None:
             _after(number, judged)

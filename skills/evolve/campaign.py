@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, TypeVar, get_args
 
+from zetta.runtime.core import Sensing
 from zetta.runtime.errors import ConfigError, GateError, SpecMismatch
 from zetta.runtime.records import from_json, to_json
 
@@ -55,7 +56,7 @@ class Manifest:
     """Most rollouts of the whole campaign."""
     plan: str
     """Digest of the gate plan."""
-    sensing: str
+    sensing: Sensing
     render_profile: str
     key: str
     """Hexadecimal; scenes and policy seeds are derived from it."""

@@ -11,6 +11,7 @@ from zetta.skills.evolve.campaign import Campaign
 from zetta.skills.evolve.generation import Generation, Setting
 from zetta.skills.evolve.generation_records import Candidate, Judged
 from zetta.skills.evolve.ledger import Ledger
+from zetta.skills.evolve.promotion_stage import offer
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,9 @@ def run_campaign(
         found = Generation(setting, number, parent, ledger, rejected).run()
         ledger = found.ledger
         judged.append(found)
+        candidate = candidate_of(campaign, number)
+        if found.verdict.decision == "PROMOTE" and candidate is not None:
+            offer(campaign, number, candidate, found, setting.command)
         after(number, found)
         if found.verdict.decision == "PROMOTE":
             parent = str(campaign.folder / found.bundle)

@@ -30,16 +30,14 @@ from zetta.skills.evolve.briefs import halves, watched_episodes
 from zetta.skills.evolve.campaign import STAGES, Block, Campaign, Stage
 from zetta.skills.evolve.candidates import write_candidate
 from zetta.skills.evolve.diagnosis_stage import diagnose_development
-from zetta.skills.evolve.evidence import Evidence, tally
+from zetta.skills.evolve.evidence import tally
 from zetta.skills.evolve.gate_run import (
     Bench,
     Trial,
-    against_controls,
-    against_parent,
-    no_harm,
     scene_name,
 )
-from zetta.skills.evolve.gates import GateVerdict, admit, decide, is_admitted, record
+from zetta.skills.evolve.gate_stages import Blocks, GateStages
+from zetta.skills.evolve.gates import GateVerdict, decide, record
 from zetta.skills.evolve.generation_records import (
     Branched,
     Candidate,
@@ -54,11 +52,10 @@ from zetta.skills.evolve.generation_records import (
     Shadowed,
     Skipped,
 )
-from zetta.skills.evolve.ledger import Ledger, open_gate, sealed_boundary
+from zetta.skills.evolve.ledger import Ledger, open_gate
 from zetta.skills.evolve.plans import GatePlan
 from zetta.skills.evolve.screen import ScreenResult, screen
 from zetta.skills.evolve.shadow_stage import calibrated_parameters, shadow
-from zetta.skills.evolve.stages import judge_superiority
 from zetta.skills.evolve.worlds import World
 
 CANDIDATE, LOGS, PROGRAMS = "candidate", "logs", "programs"
@@ -76,6 +73,8 @@ class Setting:
     author: Author
     tell: Callable[[str], None] = lambda text: None
     batch: int = 8
+    command: str = ""
+    """What the user typed."""
 
 
 @dataclass(slots=True)
@@ -225,57 +224,21 @@ class Generation:
 
     def _gate(self, development: Development, candidate: Candidate) -> Judged:
         self._restore(candidate)
-        plan, world = self.setting.plan, self.setting.world
-        bench = Bench(world.arena(self._candidate))
-        failed = _again(development.ended(False), plan.budget.same_scene)
-        regression = self._trials("regression", plan.budget.no_harm, candidate.digest)
-        sealed = self._trials("confirmation", plan.budget.confirmation, candidate.digest)
-
-        def arms() -> GateStage:
-            evidence = Evidence(same_scene=bench.pairs(failed, "parent"))
-            return self._judged_stage(evidence, admit(plan, evidence)[0].outcome == "pass")
-
-        first = self._gate_stage("arms", arms)
-
-        def harmless() -> GateStage:
-            if not first.passed:
-                return first
-            evidence = no_harm(plan, first.evidence, regression, bench, 2 * self.setting.batch)
-            return self._judged_stage(evidence, is_admitted(admit(plan, evidence)))
-
-        second = self._gate_stage("no_harm", harmless)
-
-        def confirmed() -> GateStage:
-            if not second.passed:
-                return second
-            names = tuple(scene_name(trial) for trial in sealed)
-            seen = [scene_name(each.trial) for each in development.episodes]
-            seen += [scene_name(trial) for trial in regression]
-            opening, _ = open_gate(plan, self.ledger, candidate.digest, names, seen)
-            evidence = against_parent(
-                plan, opening, second.evidence, sealed, bench, self.setting.batch
-            )
-            boundary = sealed_boundary(plan, opening)
-            won = judge_superiority("parent", evidence.parent, boundary, plan).outcome == "pass"
-            return replace(self._judged_stage(evidence, won), opening=opening)
-
-        third = self._gate_stage("confirmation", confirmed)
-
-        def controlled() -> GateStage:
-            if not third.passed or third.opening is None:
-                return third
-            world.record_moments(self._candidate, regression[: len(third.evidence.no_harm)])
-            evidence = against_controls(
-                plan, third.opening, third.evidence, sealed, bench, self.setting.batch
-            )
-            known = [failed, regression[: len(evidence.no_harm)], sealed[: len(evidence.parent)]]
-            for trials in known:  # kept by the world: nothing is run, and a resumed run knows all
-                bench.pairs(trials, "parent")
-            period = 1.0 / world.control_hz
-            evidence = replace(evidence, cost=bench.cost(period, sealed))
-            return replace(self._judged_stage(evidence, True), opening=third.opening)
-
-        fourth = self._gate_stage("controls", controlled)
+        plan = self.setting.plan
+        blocks = Blocks(
+            seen=tuple(scene_name(each.trial) for each in development.episodes),
+            failed=_again(development.ended(False), plan.budget.same_scene),
+            regression=self._trials("regression", plan.budget.no_harm, candidate.digest),
+            sealed=self._trials("confirmation", plan.budget.confirmation, candidate.digest),
+        )
+        gate = GateStages(
+            plan, self.ledger, self.setting.world, self._candidate, candidate.digest, blocks,
+            self.setting.batch,
+        )  # fmt: skip
+        first = self._gate_stage("arms", gate.arms)
+        second = self._gate_stage("no_harm", lambda: gate.no_harm(first))
+        third = self._gate_stage("confirmation", lambda: gate.confirmation(second))
+        fourth = self._gate_stage("controls", lambda: gate.controls(third))
         judged = self._stage("verdict", Judged, lambda: self._judge(candidate, fourth))
         assert isinstance(judged, Judged)
         self._stage("report", Reported, lambda: self._report(candidate, judged))
@@ -341,9 +304,6 @@ class Generation:
         found = self._stage(stage, GateStage, metered)
         assert isinstance(found, GateStage)
         return found
-
-    def _judged_stage(self, evidence: Evidence, passed: bool) -> GateStage:
-        return GateStage(evidence, passed, None, Cost())
 
     def _nothing(self, reason: str) -> Judged:
         """Write what is left of a generation that ends before its gate."""

@@ -16,10 +16,12 @@ import pytest
 from zetta.runtime.cli.evolve_episodes import EvolvingEpisodes
 from zetta.runtime.cli.evolve_rollouts import Rollouts
 from zetta.runtime.cli.evolve_world import SimWorld
+from zetta.runtime.cli.main import main
 from zetta.runtime.cli.planted_fix import FAULT, NAME, POLICY, write_fix
 from zetta.runtime.core import Recovery, RunSpec, Sampled
 from zetta.runtime.errors import ConfigError
 from zetta.runtime.rollouts.factory import EpisodeRecord, Identity, Watch
+from zetta.skills.bundles import load_bundle
 from zetta.skills.evolve.authors import Brief, Draft, NoDraft
 from zetta.skills.evolve.campaign import STAGES, Campaign, Manifest, manifest_key
 from zetta.skills.evolve.campaign_run import CampaignResult, run_campaign
@@ -87,7 +89,8 @@ def continued(errand: dict[str, Any]) -> EpisodeRecord:
     return EpisodeRecord(
         success=helps, success_at_reset=False, reason="success" if helps else "truncated",
         ticks=50, inferences=0, interventions=0, scene_digest="", wall_s=0.0,
-        sources={"recovery": 30 if errand["skill"] else 0}, actions=f"{errand['kind']} {errand['skill']} {errand['seed']}",
+        sources={"recovery": 30 if errand["skill"] else 0},
+        actions=f"{errand['kind']} {errand['skill']} {errand['seed']}",
     )  # fmt: skip
 
 
@@ -160,6 +163,16 @@ def test_a_fix_is_promoted_and_every_stage_leaves_a_record(
     report = contents(folder)["report"]
     assert [arm["arm"] for arm in report["arms"]] == ["parent", "candidate", "sham", "random"]
     assert report["gain_low"] > 0.0
+
+
+def test_a_promoted_skill_goes_into_a_library_with_its_proof(
+    whole: tuple[Path, CampaignResult, Fixer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    with pytest.raises(SystemExit) as left:
+        main(["skills", "promote", str(whole[0])])
+    assert not left.value.code
+    assert [p.name for p in load_bundle("library").packages] == [NAME]
 
 
 def test_an_author_sees_neither_scenes_nor_seeds_nor_truth_nor_held_out_episodes(
