@@ -25,7 +25,9 @@ def command(
     suite: Annotated[str | None, typer.Option(help="Suite whose failures are looked at.")] = None,
     tasks: Annotated[str, typer.Option(help="Its tasks, such as 0-4 or 2,8; all by default.")] = "",
     policy: Annotated[str | None, typer.Option(help="The frozen policy.")] = None,
-    author: Annotated[str, typer.Option(help="Who writes: search, llm or human.")] = "search",
+    author: Annotated[
+        str, typer.Option(help="Who writes: search, llm, human; or sham, a control.")
+    ] = "search",
     generations: Annotated[int, typer.Option(help="Candidates at most.")] = 1,
     budget: Annotated[
         int | None, typer.Option(help="Rollouts at most; 600 for each generation by default.")
@@ -47,6 +49,9 @@ def command(
     batch: Annotated[int, typer.Option(help="Pairs of the gate that are run at once.")] = 8,
     out: Annotated[
         Path | None, typer.Option(help="Folder; one with a campaign is gone on with.")
+    ] = None,
+    reuse: Annotated[
+        Path | None, typer.Option(help="Take equal episodes from this campaign's journal.")
     ] = None,
     null: Annotated[
         int | None, typer.Option(help="Instead: send worthless candidates through the gate.")
@@ -98,7 +103,7 @@ def command(
         batch=batch,
     )
     writer = campaigns.find_author(author, model, base_url, drafts)
-    result, folder, manifest = campaigns.evolve(wish, writer, out)
+    result, folder, manifest = campaigns.evolve(wish, writer, out, reuse)
     if as_json:
         output.emit(campaigns.answer_of(result, folder, manifest))
         return

@@ -31,9 +31,10 @@ from zetta.skills.evolve.campaign_run import CampaignResult, run_campaign
 from zetta.skills.evolve.generation import Setting
 from zetta.skills.evolve.generation_records import Judged
 from zetta.skills.evolve.plans import Budget, GatePlan, keep_plan, plan_gate
+from zetta.skills.evolve.sham_author import ShamAuthor
 
 BATCH: Final = 8
-AUTHORS: Final = ("search", "llm", "human")
+AUTHORS: Final = ("search", "llm", "human", "sham")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,9 @@ class Wish:
     batch: int = BATCH
 
 
-def evolve(wish: Wish, author: Author, out: Path | None) -> tuple[CampaignResult, Path, Manifest]:
+def evolve(
+    wish: Wish, author: Author, out: Path | None, reuse: Path | None = None
+) -> tuple[CampaignResult, Path, Manifest]:
     """Run a campaign, or go on with the one in `out`.
 
     Raises:
@@ -72,6 +75,8 @@ def evolve(wish: Wish, author: Author, out: Path | None) -> tuple[CampaignResult
     pool = workers_of(wish.sim, wish.workers, folder)
     identity = _identify(base, pool)
     manifest = _manifest(wish, base, tasks, plan, identity, folder)
+    if reuse is not None:
+        _check_reusable(reuse, manifest)
     campaign = Campaign(folder.resolve(), manifest)
     keep_plan(campaign.folder, plan)
     total = manifest.rollouts
@@ -79,7 +84,7 @@ def evolve(wish: Wish, author: Author, out: Path | None) -> tuple[CampaignResult
         f"{wish.suite}, {len(tasks)} tasks, {wish.policy}, author {author.name}: at most "
         f"{plan.budget.rollouts} rollouts a generation and {total} in all"
     )
-    with _told(total) as told, closing(_rollouts(campaign, pool, told)) as rollouts:
+    with _told(total) as told, closing(_rollouts(campaign, pool, told, reuse)) as rollouts:
         hz = float(identity.conventions["control_hz"])
         world = SimWorld(base, campaign.folder, rollouts, hz)
         setting = Setting(
@@ -144,8 +149,10 @@ def _told(total: int) -> Iterator[_Told]:
         yield _Told(advance, total)
 
 
-def _rollouts(campaign: Campaign, pool: PoolSettings | None, told: _Told) -> Rollouts:
-    rollouts = Rollouts(campaign.folder, campaign.manifest.digest, pool, told)
+def _rollouts(
+    campaign: Campaign, pool: PoolSettings | None, told: _Told, reuse: Path | None
+) -> Rollouts:
+    rollouts = Rollouts(campaign.folder, campaign.manifest.digest, pool, told, reuse=reuse)
     told.spent = lambda: rollouts.spent.rollouts
     return rollouts
 
@@ -220,6 +227,17 @@ def _manifest(
     )
 
 
+def _check_reusable(reuse: Path, manifest: Manifest) -> None:
+    other = read_manifest(reuse)
+    for name in ("sim", "policy", "sensing", "render_profile", "versions", "options"):
+        theirs, ours = getattr(other, name), getattr(manifest, name)
+        if to_json(theirs) != to_json(ours):
+            raise ConfigError(
+                f"{reuse} was run with another {name} ({theirs}, now {ours}); its episodes are "
+                "others; leave --reuse out"
+            )
+
+
 def chosen_policy(sim: str, policy: str | None) -> str:
     """Return the policy of a campaign."""
     return policy or default_policy(sim)
@@ -231,8 +249,8 @@ def find_author(name: str, model: str, base_url: str, drafts: Path | None) -> Au
     Raises:
         ConfigError: there is none, or it lacks what it needs.
     """
-    if name == "search":
+    if name in ("search", "sham"):
         from zetta.skills.evolve.search_author import SearchAuthor  # late: an extra
 
-        return SearchAuthor()
+        return SearchAuthor() if name == "search" else ShamAuthor(SearchAuthor())
     raise ConfigError(f"unknown author {name!r}; {suggest(name, AUTHORS)}")

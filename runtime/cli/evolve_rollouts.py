@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import resource
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
@@ -19,11 +20,13 @@ from zetta.runtime.cli.deploy import bundle_digest
 from zetta.runtime.cli.evolve_episodes import FACTORY, Errand, EvolvingEpisodes, sent_on
 from zetta.runtime.cli.worker_environment import stagger_s, worker_environment
 from zetta.runtime.core import RunSpec
+from zetta.runtime.episode_log import HEADER
 from zetta.runtime.errors import InfraError
 from zetta.runtime.rollouts.factory import EpisodeFactory, EpisodeRecord
 from zetta.runtime.rollouts.messages import record_from_json, record_to_json, spec_to_json
 from zetta.runtime.rollouts.pool import Job, Pool, PoolSettings
 from zetta.runtime.rollouts.shards import ShardFolder
+from zetta.skills.evolve.campaign import read_manifest
 
 JOURNAL: Final = "rollouts"
 WORKER_LOGS: Final = "workers"
@@ -73,10 +76,12 @@ class Rollouts:
         pool: PoolSettings | None,
         told: Told,
         factory: Callable[[], EpisodeFactory] = EvolvingEpisodes,
+        reuse: Path | None = None,
     ) -> None:
         """Continue the journal in `folder` of the campaign with the hash `campaign`.
 
-        `factory` makes what runs episodes in this process.
+        `factory` makes what runs episodes in this process. `reuse` is another campaign: an episode
+        that it has run, with the same scene, seeds, policy and bundle, is taken from there.
 
         Raises:
             ConfigError: the journal is another campaign's, or damaged.
@@ -85,9 +90,9 @@ class Rollouts:
         self._factory = factory
         self._shards = ShardFolder(folder / JOURNAL, campaign)
         self._here: EpisodeFactory | None = None
-        self._known = {
-            str(row["key"]): record_from_json(row["record"]) for row in self._shards.rows()
-        }
+        self._known = _journal(self._shards)
+        self._reuse = reuse
+        self._borrowed = {} if reuse is None else _journal(_shards_of(reuse))
 
     @property
     def spent(self) -> Spent:
@@ -108,6 +113,8 @@ class Rollouts:
             ConfigError, SpecMismatch: something wanted does not exist.
         """
         keys = [self._key(spec, errand) for spec, errand in wanted]
+        for key, (_, errand) in zip(keys, wanted, strict=True):
+            self._borrow(key, errand)
         missing = {
             key: each
             for key, each in zip(keys, wanted, strict=True)
@@ -120,6 +127,18 @@ class Rollouts:
                 self._known[key] = record
             self._told(done, len(missing), _said(missing[key][0]))
         return [self._known.get(key) for key in keys]
+
+    def _borrow(self, key: str, errand: Errand) -> None:
+        """Take an episode from the other campaign, with its log."""
+        if self._reuse is None or key in self._known or key not in self._borrowed:
+            return
+        if errand.log:
+            theirs = self._reuse / self._inside(errand.log)
+            if not (theirs / HEADER).exists():
+                return
+            shutil.copytree(theirs, errand.log, dirs_exist_ok=True)
+        self._known[key] = self._borrowed[key]
+        self._shards.append({"key": key, "record": record_to_json(self._known[key])})
 
     def _carried_out(
         self, missing: dict[str, Wanted]
@@ -161,7 +180,7 @@ class Rollouts:
 
     def _lost(self, errand: Errand) -> bool:
         """Say whether a log that was written is gone; only logs are ever made again."""
-        return bool(errand.log) and not (Path(errand.log) / "episode.json").exists()
+        return bool(errand.log) and not (Path(errand.log) / HEADER).exists()
 
 
 class Nobody:
@@ -176,3 +195,11 @@ class Nobody:
 
 def _said(spec: RunSpec) -> str:
     return f"{spec.suite}/{spec.task}"
+
+
+def _shards_of(campaign: Path) -> ShardFolder:
+    return ShardFolder(campaign / JOURNAL, read_manifest(campaign).digest)
+
+
+def _journal(shards: ShardFolder) -> dict[str, EpisodeRecord]:
+    return {str(row["key"]): record_from_json(row["record"]) for row in shards.rows()}
