@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from zetta.runtime.success_rates import wilson
+from zetta.runtime.success_rates import upper_bound, wilson
 from zetta.skills.evolve.campaign import Manifest
 from zetta.skills.evolve.gate_run import Trial
 from zetta.skills.evolve.generation_records import SkillUse
@@ -110,6 +110,11 @@ class BlockRow:
     """Quiet pairs whose second arm is run all the same."""
     equal: int
     """How many of these were equal, action for action."""
+
+    @property
+    def noise(self) -> float:
+        """Upper 95 % bound of the share of quiet pairs that differ all the same (exact)."""
+        return upper_bound(self.run - self.equal, self.run)
 
 
 @dataclass(frozen=True, slots=True)
