@@ -48,7 +48,7 @@ def test_equal_seeds_give_equal_answers_and_others_do_not(
     [
         ((), "zetta evolve --null 2000"),
         (("--null", "0"), "at least one candidate, got 0"),
-        (("--null", "5", "--sim", "libero"), "'model' or 'toy' so far, not on 'libero'"),
+        (("--null", "5", "--sim", "libero"), "'model' or 'toy', not on 'libero'"),
         (("--null", "0", "--sim", "toy"), "at least one candidate, got 0"),
     ],
 )
