@@ -26,8 +26,12 @@ _KINDS = {"condition": "condition", "number": "number", "same": "as given", "eit
 
 def documentation() -> str:
     """Return the reference in Markdown."""
-    parts = (_constants(), _operators(), _limits(), _places(), _signals())
-    return "\n".join(parts)
+    return "\n".join((language_documentation(), _signals()))
+
+
+def language_documentation() -> str:
+    """Return the part of the reference that names no signal but in examples, in Markdown."""
+    return "\n".join((_constants(), _operators(), _limits(), _places()))
 
 
 def _constants() -> str:

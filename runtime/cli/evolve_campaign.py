@@ -30,6 +30,7 @@ from zetta.skills.evolve.campaign import MANIFEST, Campaign, Manifest, manifest_
 from zetta.skills.evolve.campaign_run import CampaignResult, run_campaign
 from zetta.skills.evolve.generation import Setting
 from zetta.skills.evolve.generation_records import Judged
+from zetta.skills.evolve.human_author import HumanAuthor
 from zetta.skills.evolve.plans import Budget, GatePlan, keep_plan, plan_gate
 from zetta.skills.evolve.sham_author import ShamAuthor
 
@@ -253,4 +254,12 @@ def find_author(name: str, model: str, base_url: str, drafts: Path | None) -> Au
         from zetta.skills.evolve.search_author import SearchAuthor  # late: an extra
 
         return SearchAuthor() if name == "search" else ShamAuthor(SearchAuthor())
+    if name == "llm":
+        from zetta.skills.evolve.llm_author import LlmAuthor  # late: an extra
+
+        return LlmAuthor(model, base_url or None)
+    if name == "human":
+        if drafts is None:
+            raise ConfigError("the author human hands in what lies in a folder: name it (--drafts)")
+        return HumanAuthor(drafts)
     raise ConfigError(f"unknown author {name!r}; {suggest(name, AUTHORS)}")

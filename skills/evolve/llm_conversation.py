@@ -1,0 +1,291 @@
+"""One conversation with a language model: a prompt out, a draft or a reason back.
+
+Only this module and `llm_answer` know the client library, so that nobody else needs it. Nothing of
+an answer is run. Every request has a deadline, the conversation has limits, and a server named by
+its address may send only so many bytes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import httpx2
+import openai
+from pydantic_ai import (
+    Agent,
+    BinaryContent,
+    ModelRetry,
+    NativeOutput,
+    PromptedOutput,
+    TextOutput,
+    ToolOutput,
+)
+from pydantic_ai import exceptions as said
+from pydantic_ai.models import Model, create_async_httpx2_client, infer_model
+from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.output import OutputSpec
+from pydantic_ai.profiles.openai import OpenAIModelProfile
+from pydantic_ai.providers.openai import OpenAIProvider
+from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.usage import RunUsage, UsageLimits
+
+from zetta.runtime.errors import ConfigError, ConnectionLost, InfraError
+from zetta.skills.evolve.authors import Draft
+from zetta.skills.evolve.llm_answer import SkillAnswer, read_answer
+from zetta.skills.evolve.llm_limits import LlmLimits, OutputMode
+from zetta.skills.evolve.llm_pictures import MEDIA_TYPE
+from zetta.skills.evolve.llm_prompt import Prompt
+
+OPENAI: Final = "openai:"
+"""Before a model's name, beside an address: the server gets the key of OpenAI's client."""
+NO_TOOLS: Final = (400, 404, 405, 415, 422, 500, 501)
+"""With one of these, servers answer a request whose tools they do not understand."""
+ANSWER_BYTES: Final = 4_000_000
+"""Of one answer of a server named by its address."""
+TOLD_MOST: Final = 12
+"""Problems that are sent back at once."""
+REASON_MOST: Final = 600
+
+Judge = Callable[[SkillAnswer], tuple[Draft, Sequence[str]]]
+"""Makes a draft of an answer and says what is wrong with it; runs nothing."""
+
+
+@dataclass(slots=True)
+class Conversation:
+    """What came of it, whether it ended well or not."""
+
+    draft: Draft | None = None
+    reason: str = ""
+    problems: tuple[str, ...] = ()
+    """Of the last answer."""
+    answers: int = 0
+    too_long: bool = False
+    usage: RunUsage = field(default_factory=RunUsage)
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """Who is asked."""
+
+    model: str
+    base_url: str | None
+    limits: LlmLimits
+
+
+def converse(server: Server, prompt: Prompt, judge: Judge, talk: Conversation) -> None:
+    """Ask for a skill, send back what is wrong with it, and note how it ended in `talk`.
+
+    Raises:
+        InfraError: the server cannot be reached, or fails.
+        ConfigError: the model is unknown, or the server refuses who asks.
+    """
+    began = time.monotonic()
+    try:
+        asyncio.run(_talk(server, prompt, judge, talk))
+    finally:
+        talk.seconds = time.monotonic() - began
+
+
+async def _talk(server: Server, prompt: Prompt, judge: Judge, talk: Conversation) -> None:
+    mode = server.limits.output
+    try:
+        await _ask(server, prompt, judge, talk, mode)
+    except said.ModelHTTPError as error:
+        if mode != "auto" or error.status_code not in NO_TOOLS or talk.usage.requests:
+            _explain(error, server, talk)
+            return
+        try:  # a server that knows no tools, perhaps: the fields are asked for in words
+            await _ask(server, prompt, judge, talk, "prompted")
+        except said.AgentRunError as again:
+            _explain(again, server, talk)
+    except said.AgentRunError as error:
+        _explain(error, server, talk)
+
+
+async def _ask(
+    server: Server, prompt: Prompt, judge: Judge, talk: Conversation, mode: OutputMode
+) -> None:
+    limits = server.limits
+    async with AsyncExitStack() as stack:
+        model = await _model(server, stack, talk)
+        agent = Agent(
+            model,
+            output_type=_output(mode, judge, talk),
+            instructions=prompt.instructions,
+            retries={"output": limits.repairs, "tools": limits.repairs},
+            name="author",
+        )
+        await stack.enter_async_context(agent)  # closes the connections of a provider
+        settings = ModelSettings(
+            max_tokens=limits.answer_tokens,
+            timeout=limits.request_s,
+            request_timeout=limits.request_s,
+        )
+        pictures = [BinaryContent(data, media_type=MEDIA_TYPE) for data in prompt.pictures]
+        result = await agent.run(
+            [prompt.text, *pictures],
+            model_settings=settings,
+            usage=talk.usage,
+            usage_limits=UsageLimits(
+                request_limit=min(limits.requests, limits.repairs + 1),
+                input_tokens_limit=limits.input_tokens,
+                output_tokens_limit=limits.output_tokens,
+            ),
+            timeout=limits.total_s,
+        )
+        talk.draft = result.output
+
+
+def _output(mode: OutputMode, judge: Judge, talk: Conversation) -> OutputSpec[Draft]:
+    """Return how the answer is asked for; in every way it goes through the judge."""
+
+    def hand_in(answer: SkillAnswer) -> Draft:
+        """Hand in the whole skill."""
+        talk.answers += 1
+        draft, problems = judge(answer)
+        talk.problems = tuple(problems)
+        if problems:
+            raise ModelRetry(_told(problems))
+        return draft
+
+    def hand_in_text(text: str) -> Draft:
+        try:
+            answer = read_answer(text)
+        except ValueError as error:
+            talk.answers += 1
+            talk.problems = (f"the answer is no skill: {error}",)
+            raise ModelRetry(
+                f"This is no skill: {error}\nHand in the skill through the tool, or answer with "
+                f"one JSON object of the fields {', '.join(SkillAnswer.model_fields)} and nothing else."
+            ) from None
+        return hand_in(answer)
+
+    match mode:
+        case "auto":
+            return [ToolOutput(hand_in, name="hand_in"), TextOutput(hand_in_text)]
+        case "tool":
+            return ToolOutput(hand_in, name="hand_in")
+        case "native":
+            return NativeOutput(hand_in)
+        case "prompted":
+            return PromptedOutput(hand_in)
+
+
+def _told(problems: Sequence[str]) -> str:
+    lines = [problem[:REASON_MOST] for problem in problems[:TOLD_MOST]]
+    more = len(problems) - len(lines)
+    return (
+        "The skill is refused:\n" + "\n".join(lines) + (f"\nand {more} more" if more else "")
+        + "\nCorrect this and hand in the whole skill again."
+    )  # fmt: skip
+
+
+# --------------------------------------------------------------------------- who is asked
+
+
+async def _model(server: Server, stack: AsyncExitStack, talk: Conversation) -> Model[Any]:
+    """Return the model, with a connection of its own that is closed with the stack."""
+    try:
+        if server.base_url is None:
+            return infer_model(server.model)
+        http = create_async_httpx2_client(timeout=server.limits.request_s)
+        http.event_hooks = {"response": [_Bounded(talk).watch]}
+        await stack.enter_async_context(http)
+        if server.model.startswith(OPENAI):
+            provider = OpenAIProvider(base_url=server.base_url, http_client=http)
+            return OpenAIChatModel(server.model.removeprefix(OPENAI), provider=provider)
+        # This one never reads a key: one that is meant for OpenAI is not sent to somebody else.
+        keyless = OpenAICompatibleProvider(
+            "server",
+            base_url=server.base_url,
+            http_client=http,
+            profile=OpenAIModelProfile(openai_chat_supports_max_completion_tokens=False),
+        )
+        return OpenAIChatModel(server.model, provider=keyless)
+    except (said.UserError, openai.OpenAIError, ImportError, ValueError) as error:
+        raise ConfigError(f"the model {server.model!r} cannot be used: {_first(error)}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounded:
+    """Cuts answers that are too long; what is left of them is no JSON."""
+
+    talk: Conversation
+
+    async def watch(self, response: httpx2.Response) -> None:
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        response.stream = _Cut(response.stream, self.talk)
+
+
+class _Cut(httpx2.AsyncByteStream):
+    def __init__(self, stream: httpx2.AsyncByteStream, talk: Conversation) -> None:
+        self._stream, self._talk = stream, talk
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        count = 0
+        async for part in self._stream:
+            count += len(part)
+            if count > ANSWER_BYTES:
+                self._talk.too_long = True
+                return
+            yield part
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+# --------------------------------------------------------------------------- how it ended
+
+
+def _explain(error: said.AgentRunError, server: Server, talk: Conversation) -> None:
+    """Note why there is no draft, or raise where that is not the model's doing."""
+    where = server.base_url or "the provider"
+    limits = server.limits
+    match error:
+        case _ if talk.too_long:
+            talk.reason = f"the answer was longer than {ANSWER_BYTES:,} bytes and was cut off"
+        case said.ModelRequestTimeout() | said.ModelTimeoutError():
+            talk.reason = f"no whole answer came within {limits.request_s:g} s"
+        case said.RunTimedOut():
+            talk.reason = f"there was no skill after {limits.total_s:g} s"
+        case said.ModelContextWindowExceededError():
+            talk.reason = f"the brief is longer than {server.model} reads; take a model with more"
+        case said.ModelAuthenticationError():
+            # What a server says here may repeat a part of the key.
+            raise ConfigError(
+                f"{where} refuses the key for {server.model!r}; set the provider's own variable, "
+                "such as OPENAI_API_KEY"
+            ) from None
+        case said.ModelNotFoundError() | said.ModelRequestRejectedError():
+            raise ConfigError(f"{where} refuses {server.model!r}: {_first(error)}") from None
+        case said.ModelConnectionError():
+            raise ConnectionLost(
+                f"{where} cannot be reached for {server.model!r}; is the server running?"
+            ) from None
+        case said.ModelAPIError():
+            raise InfraError(f"{where} failed for {server.model!r}: {_first(error)}") from None
+        case said.OutputTokenLimitExceeded():
+            talk.reason = f"the answer did not end within {limits.answer_tokens:,} tokens"
+        case said.UsageLimitExceeded() if not talk.problems:
+            talk.reason = f"the limits of this author are spent: {_first(error)}"
+        case _:
+            talk.reason = _refused(error, talk)
+
+
+def _refused(error: said.AgentRunError, talk: Conversation) -> str:
+    if not talk.problems:
+        return f"the model gave no usable answer: {_first(error)}"
+    return f"refused {talk.answers} times, at last: {'; '.join(talk.problems)[:REASON_MOST]}"
+
+
+def _first(error: BaseException) -> str:
+    """Return the first line of a message, and not too much of it."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0][:300]
