@@ -57,8 +57,8 @@ class HumanAuthor:
     def _nothing(self, brief: Brief, unread: list[str]) -> str:
         reason = (
             f"every draft in {self._folder} is deployed or was rejected; put the next skill "
-            f"package there (zetta skills new NAME --out {self._folder}) and go on with the campaign; the "
-            f"failures miss {brief.cluster.missing!r}"
+            f"package there (zetta skills new NAME --out {self._folder}) and go on with the "
+            f"campaign; the failures miss {brief.cluster.missing!r}"
         )
         return f"{reason}; left out: {'; '.join(unread)}" if unread else reason
 

@@ -163,7 +163,8 @@ def _output(mode: OutputMode, judge: Judge, talk: Conversation) -> OutputSpec[Dr
             talk.problems = (f"the answer is no skill: {error}",)
             raise ModelRetry(
                 f"This is no skill: {error}\nHand in the skill through the tool, or answer with "
-                f"one JSON object of the fields {', '.join(SkillAnswer.model_fields)} and nothing else."
+                "one JSON object and nothing else, of the fields "
+                + ", ".join(SkillAnswer.model_fields)
             ) from None
         return hand_in(answer)
 
