@@ -303,7 +303,7 @@ def _budget(brief: Brief) -> str:
     return (
         f"# Limits\n\nAt most {brief.edits} statements in both programs together, "
         f"{rules.max_ticks} ticks of recovery, {rules.leaks.constants} different numbers written "
-        f"into the programs. Nothing above the sensing level `{brief.sensing}`. Signals that count the "
-        "ticks of the episode are refused, and so are tables of narrow cases and parameters whose bounds lie "
-        f"apart by less than {100 * rules.leaks.room:g} %."
+        f"into the programs. Nothing above the sensing level `{brief.sensing}`. Signals that "
+        "count the ticks of the episode are refused, and so are tables of narrow cases and "
+        f"parameters whose bounds lie apart by less than {100 * rules.leaks.room:g} %."
     )

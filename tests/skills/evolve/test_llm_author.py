@@ -244,15 +244,23 @@ def test_what_one_answer_may_hold_is_asked_for() -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", [raw(b'{"choices": 1}'), raw(b"<html>", "text/html"), raw(b"{}")]
+    "answer",
+    [
+        raw(b'{"choices": 1}'),
+        raw(b'{"choices": [{"message": 3, "finish_reason": "stop"}]}'),
+        raw(b"[]"),
+        raw(b"<html>", "text/html"),
+        raw(b"{}"),
+        raw(b"[" * 200_000),
+    ],
 )
 def test_an_answer_that_is_none_ends_without_a_draft(answer: Answer) -> None:
     assert "no usable answer" in refused(answer).reason
 
 
-def test_malformed_json_is_an_error_of_the_machinery() -> None:
-    answer = raw(b'{"choices": [oops')
-    with serving(answer) as fake, pytest.raises(InfraError, match="decode response as JSON"):
+@pytest.mark.parametrize("body", [b'{"choices": [oops', b"\xff\xfe{", b""])
+def test_malformed_json_is_an_error_of_the_machinery(body: bytes) -> None:
+    with serving(raw(body)) as fake, pytest.raises(InfraError, match="decode response as JSON"):
         ask(fake)
 
 
