@@ -12,7 +12,7 @@ ARGS ?=
 # Two at a time; a file stays in one process, because a process renders for one environment only.
 PYTEST_ARGS ?= -n 2 --dist loadfile
 BIN := .venv/bin
-EXTRAS := libero,evolve,dev
+EXTRAS := libero,evolve,llm,dev
 TRAIN_EXTRAS := libero,evolve,train,dev
 
 # Headless rendering on Debian and Ubuntu: EGL with Mesa's software driver, OSMesa as second choice.

@@ -8,7 +8,17 @@ from pathlib import Path
 from zetta.runtime.errors import ConfigError, ScreenError
 from zetta.skills.evolve.authors import Brief, Draft, NoDraft, is_resubmission
 from zetta.skills.package import SkillPackage
-from zetta.skills.package_files import EVIDENCE, REPLAY, REQUIRED, PackageFiles, read_files
+from zetta.skills.package_files import (
+    CRITIC,
+    EVIDENCE,
+    PAGE,
+    PARAMETERS,
+    RECOVERY,
+    REPLAY,
+    REQUIRED,
+    PackageFiles,
+    read_files,
+)
 from zetta.skills.package_page import read_page
 
 
@@ -51,14 +61,14 @@ class HumanAuthor:
         if not self._folder.is_dir():
             return
         for path in sorted(self._folder.iterdir()):
-            if path.is_dir() and not path.name.startswith((".", "__")):
+            if path.is_dir() and not path.is_symlink() and path.name[0] not in "._":
                 yield path
 
     def _nothing(self, brief: Brief, unread: list[str]) -> str:
         reason = (
             f"every draft in {self._folder} is deployed or was rejected; put the next skill "
-            f"package there (zetta skills new NAME --out {self._folder}) and go on with the campaign; the "
-            f"failures miss {brief.cluster.missing!r}"
+            f"package there (zetta skills new NAME --out {self._folder}) and go on with the "
+            f"campaign; the failures miss {brief.cluster.missing!r}"
         )
         return f"{reason}; left out: {'; '.join(unread)}" if unread else reason
 
@@ -85,13 +95,12 @@ def _is_deployed(files: PackageFiles, parent: Mapping[str, SkillPackage]) -> boo
 
 
 def _programs(files: PackageFiles) -> Mapping[str, bytes]:
-    kept = ("critic.py", "recovery.py", "params.toml")
-    return {path: files.contents[path] for path in kept}
+    return {path: files.contents[path] for path in (CRITIC, RECOVERY, PARAMETERS)}
 
 
 def _hypothesis(files: PackageFiles, path: Path) -> str:
     """Return what the package says that it does; one that says nothing right is the screen's."""
     try:
-        return read_page(files.text("SKILL.md"), path / "SKILL.md").description
+        return read_page(files.text(PAGE), path / PAGE).description
     except ScreenError:
         return f"the draft {path.name}"

@@ -115,7 +115,7 @@ def draft_of(answer: SkillAnswer, parent: Mapping[str, SkillPackage], author: st
             author=re.sub(r"[^\w.:/@-]+", "-", author),
             made_by="llm",
         )
-        files = package_files(page, answer.critic_py, answer.recovery_py, numbers)
+        files = dict(package_files(page, answer.critic_py, answer.recovery_py, numbers))
     return Draft(answer.name, files, answer.hypothesis)
 
 

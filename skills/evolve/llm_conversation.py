@@ -26,8 +26,15 @@ from pydantic_ai import (
     ToolOutput,
 )
 from pydantic_ai import exceptions as said
-from pydantic_ai.models import Model, create_async_httpx2_client, infer_model
+from pydantic_ai.messages import ModelMessage, ModelResponse
+from pydantic_ai.models import (
+    Model,
+    ModelRequestParameters,
+    create_async_httpx2_client,
+    infer_model,
+)
 from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.output import OutputSpec
 from pydantic_ai.profiles.openai import OpenAIModelProfile
 from pydantic_ai.providers.openai import OpenAIProvider
@@ -107,6 +114,8 @@ async def _talk(server: Server, prompt: Prompt, judge: Judge, talk: Conversation
             _explain(again, server, talk)
     except said.AgentRunError as error:
         _explain(error, server, talk)
+    except said.UserError as error:
+        raise ConfigError(f"the model {server.model!r} cannot be used: {_first(error)}") from None
 
 
 async def _ask(
@@ -116,7 +125,7 @@ async def _ask(
     async with AsyncExitStack() as stack:
         model = await _model(server, stack, talk)
         agent = Agent(
-            model,
+            _Guarded(model),
             output_type=_output(mode, judge, talk),
             instructions=prompt.instructions,
             retries={"output": limits.repairs, "tools": limits.repairs},
@@ -163,7 +172,8 @@ def _output(mode: OutputMode, judge: Judge, talk: Conversation) -> OutputSpec[Dr
             talk.problems = (f"the answer is no skill: {error}",)
             raise ModelRetry(
                 f"This is no skill: {error}\nHand in the skill through the tool, or answer with "
-                f"one JSON object of the fields {', '.join(SkillAnswer.model_fields)} and nothing else."
+                "one JSON object and nothing else, of the fields "
+                + ", ".join(SkillAnswer.model_fields)
             ) from None
         return hand_in(answer)
 
@@ -211,6 +221,22 @@ async def _model(server: Server, stack: AsyncExitStack, talk: Conversation) -> M
         return OpenAIChatModel(server.model, provider=keyless)
     except (said.UserError, openai.OpenAIError, ImportError, ValueError) as error:
         raise ConfigError(f"the model {server.model!r} cannot be used: {_first(error)}") from None
+
+
+class _Guarded(WrapperModel):
+    """Turns what a client makes of a misshapen answer into an error of its own kind."""
+
+    async def request(
+        self,
+        messages: list[ModelMessage],
+        model_settings: ModelSettings | None,
+        model_request_parameters: ModelRequestParameters,
+    ) -> ModelResponse:
+        try:
+            return await super().request(messages, model_settings, model_request_parameters)
+        except (TypeError, AttributeError, LookupError, ValueError, RecursionError) as error:
+            what = f"the answer has another shape than expected ({type(error).__name__})"
+            raise said.UnexpectedModelBehavior(what) from error
 
 
 @dataclass(frozen=True, slots=True)

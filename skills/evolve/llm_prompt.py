@@ -240,8 +240,8 @@ def _trials(brief: Brief) -> str:
     ]
     return (
         "# Branch replay\n\nFailures were continued from before they fail with a recovery that "
-        "begins so many seconds after the failure begins. `unchanged` (the policy goes on) and `fresh "
-        "sample` (the policy begins anew) are the controls.\n\n"
+        "begins so many seconds after the failure begins. `unchanged` (the policy goes on) and "
+        "`fresh sample` (the policy begins anew) are the controls.\n\n"
         + markdown_table(["what drove", "seconds", "successes/runs"], rows)
     )
 
@@ -302,8 +302,8 @@ def _budget(brief: Brief) -> str:
     rules = ScreenRules()
     return (
         f"# Limits\n\nAt most {brief.edits} statements in both programs together, "
-        f"{rules.max_ticks} ticks of recovery, {rules.leaks.constants} different numbers written into the programs. "
-        f"Nothing above the sensing level `{brief.sensing}`. Signals that count the ticks of the "
-        "episode are refused, and so are tables of narrow cases and parameters whose bounds lie "
-        f"apart by less than {100 * rules.leaks.room:g} %."
+        f"{rules.max_ticks} ticks of recovery, {rules.leaks.constants} different numbers written "
+        f"into the programs. Nothing above the sensing level `{brief.sensing}`. Signals that "
+        "count the ticks of the episode are refused, and so are tables of narrow cases and "
+        f"parameters whose bounds lie apart by less than {100 * rules.leaks.room:g} %."
     )
