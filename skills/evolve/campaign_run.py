@@ -49,7 +49,8 @@ def run_campaign(
     rejected: tuple[Rejection, ...] = ()
     judged: list[Judged] = []
     for number in range(manifest.generations):
-        if setting.world.spent()[0] >= manifest.rollouts:
+        complete = campaign.next_stage(number) is None
+        if not complete and setting.world.spent()[0] >= manifest.rollouts:
             return CampaignResult(
                 tuple(judged), parent, f"the budget of {manifest.rollouts} rollouts is used up"
             )

@@ -226,6 +226,16 @@ def test_a_campaign_killed_in_mid_rollout_loses_nothing(
     assert max(Drawn.ran.values()) == 1
 
 
+def test_a_finished_campaign_is_read_again_when_its_budget_is_used_up(
+    whole: tuple[Path, CampaignResult, Fixer], tmp_path: Path
+) -> None:
+    ran = sum(1 for path in (whole[0] / "rollouts").iterdir() for _ in path.open()) - 1
+    folder = tmp_path / "campaign"
+    campaign_of(folder, Fixer(tmp_path / "fix"), rollouts=ran - 1)
+    again = campaign_of(folder, Fixer(tmp_path / "fix2"), rollouts=ran - 1)
+    assert again.promoted == 1
+
+
 def test_a_sealed_campaign_does_not_change(
     whole: tuple[Path, CampaignResult, Fixer], tmp_path: Path
 ) -> None:
