@@ -49,8 +49,8 @@ def run_campaign(
     rejected: tuple[Rejection, ...] = ()
     judged: list[Judged] = []
     for number in range(manifest.generations):
-        complete = campaign.next_stage(number) is None
-        if not complete and setting.world.spent()[0] >= manifest.rollouts:
+        begun = campaign.has(number, "development")  # what was begun is finished
+        if not begun and setting.world.spent()[0] >= manifest.rollouts:
             return CampaignResult(
                 tuple(judged), parent, f"the budget of {manifest.rollouts} rollouts is used up"
             )

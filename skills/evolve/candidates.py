@@ -29,10 +29,18 @@ NO_EVIDENCE: Final = '{"records": []}\n'
 """What a draft may say about its own worth; evidence is written by whoever measures it."""
 
 
+NAME_MOST: Final = 64
+"""Letters of a skill's name, which is a folder's too."""
+
+
 def path_problems(draft: Draft) -> tuple[str, ...]:
     """Return what is wrong with the name and the files of a draft, before anything is written."""
     problems = []
-    if not NAME.fullmatch(draft.name):
+    if len(draft.name) > NAME_MOST:
+        problems.append(
+            f"SKILL.md:1: the name has {len(draft.name)} letters; at most {NAME_MOST} are allowed"
+        )
+    elif not NAME.fullmatch(draft.name):
         problems.append(
             f"SKILL.md:1: a skill cannot be named {draft.name!r}; use lower-case words joined by "
             "hyphens, such as pick-up-again"

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from zetta.runtime.cli.evolve_campaign import find_author
 from zetta.runtime.cli.evolve_episodes import EvolvingEpisodes
 from zetta.runtime.cli.evolve_rollouts import Rollouts
 from zetta.runtime.cli.evolve_world import SimWorld
@@ -21,12 +22,12 @@ from zetta.runtime.cli.planted_fix import FAULT, NAME, POLICY, write_fix
 from zetta.runtime.core import Recovery, RunSpec, Sampled
 from zetta.runtime.errors import ConfigError
 from zetta.runtime.rollouts.factory import EpisodeRecord, Identity, Watch
-from zetta.skills.bundles import load_bundle
-from zetta.skills.evolve.authors import Brief, Draft, NoDraft
+from zetta.skills.evolve.authors import Author, Brief, Draft, NoDraft
 from zetta.skills.evolve.campaign import STAGES, Campaign, Manifest, manifest_key
 from zetta.skills.evolve.campaign_run import CampaignResult, run_campaign
 from zetta.skills.evolve.generation import Setting
 from zetta.skills.evolve.plans import Budget, plan_gate
+from zetta.skills.evolve.sham_author import ShamAuthor
 
 BASE = RunSpec(
     "toy", "toy_pick", 0, Sampled(), policy=POLICY, sensing="oracle",
@@ -112,7 +113,7 @@ class Fixer:
 def manifest(**changes: Any) -> Manifest:
     values: dict[str, Any] = {
         "sim": "toy", "suite": "toy_pick", "tasks": (0, 1), "policy": POLICY, "bundle": "none",
-        "bundle_digest": "", "author": "human", "generations": 1, "rollouts": 1000,
+        "bundle_digest": "", "author": "human", "generations": 1, "rollouts": 1,
         "plan": PLAN.digest, "sensing": "oracle", "render_profile": "toy-fast",
         "key": manifest_key(["test"]),
     }  # fmt: skip
@@ -120,7 +121,7 @@ def manifest(**changes: Any) -> Manifest:
 
 
 def campaign_of(
-    folder: Path, author: Fixer, factory: Callable[[], Drawn] = Drawn,
+    folder: Path, author: Author, factory: Callable[[], Drawn] = Drawn,
     tell: Callable[[str], None] = lambda text: None, **changes: Any,
 ) -> CampaignResult:  # fmt: skip
     campaign = Campaign(folder, manifest(**changes))
@@ -134,7 +135,9 @@ def campaign_of(
 def contents(folder: Path) -> dict[str, Any]:
     """Return every stage's content without what it cost, which no two runs share."""
     found = {}
-    for path in sorted((folder / "000").glob("*.json")):
+    for path in (folder / "000" / f"{stage}.json" for stage in STAGES):
+        if not path.exists():
+            continue
         text = json.loads(path.read_text(encoding="utf-8"))["content"]
         text.pop("cost", None)
         found[path.stem] = without_times(text)
@@ -159,20 +162,25 @@ def test_a_fix_is_promoted_and_every_stage_leaves_a_record(
 ) -> None:
     folder, result, _ = whole
     assert result.promoted == 1
-    assert {path.stem for path in (folder / "000").glob("*.json")} == set(STAGES)
+    assert set(contents(folder)) == set(STAGES)
     report = contents(folder)["report"]
     assert [arm["arm"] for arm in report["arms"]] == ["parent", "candidate", "sham", "random"]
     assert report["gain_low"] > 0.0
 
 
 def test_a_promoted_skill_goes_into_a_library_with_its_proof(
-    whole: tuple[Path, CampaignResult, Fixer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    whole: tuple[Path, CampaignResult, Fixer],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     with pytest.raises(SystemExit) as left:
         main(["skills", "promote", str(whole[0])])
     assert not left.value.code
-    assert [p.name for p in load_bundle("library").packages] == [NAME]
+    said = capfd.readouterr()
+    assert f"promote {NAME}" in said.out
+    assert f"{NAME} is proven" in said.err
 
 
 def test_an_author_sees_neither_scenes_nor_seeds_nor_truth_nor_held_out_episodes(
@@ -229,11 +237,9 @@ def test_a_campaign_killed_in_mid_rollout_loses_nothing(
 def test_a_finished_campaign_is_read_again_when_its_budget_is_used_up(
     whole: tuple[Path, CampaignResult, Fixer], tmp_path: Path
 ) -> None:
-    ran = sum(1 for path in (whole[0] / "rollouts").iterdir() for _ in path.open()) - 1
     folder = tmp_path / "campaign"
-    campaign_of(folder, Fixer(tmp_path / "fix"), rollouts=ran - 1)
-    again = campaign_of(folder, Fixer(tmp_path / "fix2"), rollouts=ran - 1)
-    assert again.promoted == 1
+    shutil.copytree(whole[0], folder)
+    assert campaign_of(folder, Fixer(tmp_path / "fix")).promoted == 1
 
 
 def test_a_sealed_campaign_does_not_change(
@@ -284,3 +290,44 @@ def test_a_candidate_that_never_fires_ends_in_the_shadow(
     folder = up_to_branches(whole[0], tmp_path / "campaign")
     result = campaign_of(folder, Worthless(tmp_path / "fix"))
     assert "shadow replay" in result.generations[0].verdict.reason
+
+
+def test_authors_are_found_by_name(tmp_path: Path) -> None:
+    assert find_author("search", "", "", None).name == "search"
+    assert find_author("sham", "", "", None).name == "sham"
+    assert find_author("human", "", "", tmp_path).name == "human"
+    assert find_author("llm", "model", "http://127.0.0.1:1/v1", None).name == "llm"
+    for name, said in (("serach", "search"), ("human", "--drafts"), ("llm", "model's name")):
+        with pytest.raises(ConfigError, match=said):
+            find_author(name, "", "", None)
+
+
+def test_a_sham_keeps_the_critic_and_does_nothing(
+    whole: tuple[Path, CampaignResult, Fixer], tmp_path: Path
+) -> None:
+    folder = up_to_branches(whole[0], tmp_path / "campaign")
+    inner = Fixer(tmp_path / "fix")
+    result = campaign_of(folder, ShamAuthor(inner))
+    written = contents(folder)["candidate"]["files"]
+    assert written["critic.py"] == inner._files["critic.py"]
+    assert "grasp" not in written["recovery.py"]
+    assert contents(folder)["screen"]["result"]["passed"]
+    assert len(result.generations) == 1
+
+
+def test_equal_episodes_are_taken_from_another_campaign(
+    whole: tuple[Path, CampaignResult, Fixer], tmp_path: Path
+) -> None:
+    campaign = Campaign(tmp_path / "other", manifest(author="other"))
+    Drawn.ran.clear()
+    with closing(
+        Rollouts(
+            tmp_path / "other", campaign.manifest.digest, None, lambda *_: None,
+            lambda: Drawn(lambda count: True), whole[0],
+        )
+    ) as rollouts:  # fmt: skip
+        world = SimWorld(BASE, tmp_path / "other", rollouts, 20.0)
+        run_campaign(Setting(campaign, PLAN, world, Silent(tmp_path / "fix")))
+    theirs, ours = contents(whole[0]), contents(tmp_path / "other")
+    for stage in ("development", "diagnosis", "branches"):
+        assert ours[stage] == theirs[stage]
