@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from zetta.runtime.cli.evolve_toy import PARENT, PLANTED, SHARE, Runner
+from zetta.runtime.cli.evolve_toy import PARENT, SHARE, Runner
 from zetta.runtime.errors import GateError
 from zetta.skills.evolve.evidence import Tally
 from zetta.skills.evolve.gate_run import Trial, TrialOutcome
@@ -21,6 +21,9 @@ from zetta.skills.evolve.pruning import (
 from zetta.skills.evolve.significance import tango
 
 TRIALS = tuple(Trial(scene, scene) for scene in range(120))
+
+SHIFTED = {"toy_faults": "camera_shift_y=0.026"}
+"""The policy grasps beside things, and skills look with another eye."""
 
 
 def outcome(trial: Trial, success: bool | None, ticks: int, actions: str = "a") -> TrialOutcome:
@@ -102,7 +105,7 @@ class Toy:
         self.runner = runner
 
     def run_skills(self, skills: Sequence[str], trials: Sequence[Trial]) -> Sequence[TrialOutcome]:
-        spec = replace(PARENT, bundle="+".join(skills) or "none", options=PLANTED | SHARE)
+        spec = replace(PARENT, bundle="+".join(skills) or "none", options=SHIFTED | SHARE)
         return [self.runner.run(spec, trial) for trial in trials]
 
 
