@@ -167,15 +167,21 @@ class SimWorld:
     def critic_p99_s(self, candidate: Path) -> float:
         """Return what the candidate's critics take in a tick on logged episodes, 99th percentile.
 
-        Seconds of wall time; 0 where nothing is logged.
+        Seconds of wall time, over the first logs of the development block.
+
+        Raises:
+            InfraError: there is no log to time them on.
         """
         bundle = load_bundle(str(candidate))
         timed = list[float]()
-        for logged in list(self._read.values())[:TIMED]:
+        for path in sorted(self._logs.glob(f"*/{HEADER}"))[:TIMED]:
+            logged = read_episode(path.parent)
             clock = _Timed(monitor_of(bundle, logged.header.instruction, self.control_hz))
             replay_verdicts(logged.ticks, clock, self.control_hz, logged.header.result.stop)
             timed += clock.taken
-        return float(np.quantile(timed, 0.99)) if timed else 0.0
+        if not timed:
+            raise InfraError(f"{self._logs} holds no log on which critics could be timed")
+        return float(np.quantile(timed, 0.99))
 
     # ------------------------------------------------------------------ inside
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
+from zetta.skills.bundles import load_bundle
 from zetta.skills.evolve.authors import Rejection
 from zetta.skills.evolve.campaign import Campaign
 from zetta.skills.evolve.generation import Generation, Setting
@@ -59,7 +59,7 @@ def run_campaign(
         judged.append(found)
         candidate = candidate_of(campaign, number)
         if found.verdict.decision == "PROMOTE" and candidate is not None:
-            offer(campaign, number, candidate, found, setting.command)
+            offer(campaign, number, candidate, found, load_bundle(parent).digest, setting.command)
         after(number, found)
         if found.verdict.decision == "PROMOTE":
             parent = str(campaign.folder / found.bundle)
@@ -73,11 +73,6 @@ def candidate_of(campaign: Campaign, number: int) -> Candidate | None:
     if not campaign.has(number, "candidate") or campaign.is_skipped(number, "candidate"):
         return None
     return campaign.content(number, "candidate", Candidate)
-
-
-def bundle_folder(campaign: Campaign, judged: Judged) -> Path:
-    """Return the folder of a promoted bundle."""
-    return campaign.folder / judged.bundle
 
 
 def _rejections(campaign: Campaign, number: int, judged: Judged) -> tuple[Rejection, ...]:

@@ -11,9 +11,9 @@ import hashlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from zetta.runtime.success_rates import newcombe_paired
 from zetta.skills.bundles import LoadedBundle, load_bundle
@@ -60,6 +60,8 @@ from zetta.skills.evolve.worlds import World
 
 CANDIDATE, LOGS, PROGRAMS = "candidate", "logs", "programs"
 """Folders of a generation."""
+NOT_APPLIED: Final = "calibration is possible, and is not applied: the author's numbers stand"
+"""Said of thresholds for which there were successes enough."""
 T = TypeVar("T")
 
 
@@ -87,7 +89,6 @@ class Generation:
     """Bundle name or folder."""
     ledger: Ledger
     rejected: tuple[Rejection, ...] = ()
-    _spent: Cost = field(default_factory=Cost)
 
     def run(self) -> Judged:
         """Run every stage that has no record yet, and return the verdict.
@@ -218,7 +219,7 @@ class Generation:
                 [e for e in watched if not e.success and e.name in found.failures],
                 [e for e in watched if e.success],
             )
-        return Shadowed(result, calibrated.note or "calibrated levels agree", cost())
+        return Shadowed(result, calibrated.note or NOT_APPLIED, cost())
 
     # ------------------------------------------------------------------ the gate
 

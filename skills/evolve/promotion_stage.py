@@ -19,10 +19,16 @@ from zetta.skills.promotions import (
 
 
 def offer(
-    campaign: Campaign, number: int, candidate: Candidate, judged: Judged, command: str
+    campaign: Campaign,
+    number: int,
+    candidate: Candidate,
+    judged: Judged,
+    parent: str,
+    command: str,
 ) -> Path:
     """Write the judged package and its evidence into a generation's folder and return the latter.
 
+    `parent` is the digest of the bundle that the candidate was compared with, empty for none.
     Writing it again changes nothing.
     """
     folder = campaign.folder / f"{number:03d}"
@@ -44,7 +50,7 @@ def offer(
         sensing=manifest.sensing,
         versions=dict(manifest.versions),
         command=command,
-        parent=manifest.bundle_digest,
+        parent=parent,
         reason=judged.verdict.reason,
         null=_controls(campaign, number),
     )
