@@ -21,7 +21,7 @@ from zetta.runtime.cli.evaluation_request import (
     request,
     typed_command,
 )
-from zetta.runtime.cli.worker_environment import stagger_s, worker_environment
+from zetta.runtime.cli.worker_environment import pool_settings
 from zetta.runtime.errors import ConfigError
 from zetta.runtime.evaluation import run_plan
 from zetta.runtime.evaluation_plan import FOLDER_DIGITS, Evaluation, Plan, make_plan
@@ -88,15 +88,7 @@ def command(
     output.note(str(size))
     folder = output.run_folder("eval", out, resume=True)
     _refuse_foreign_files(folder)
-    settings = PoolSettings(
-        factory=FACTORY,
-        log_dir=folder / LOGS,
-        workers=workers,
-        environment=worker_environment(sim),
-        silence_s=watchdog,
-        start_s=3 * watchdog,
-        stagger_s=stagger_s(sim),
-    )
+    settings = pool_settings(sim, FACTORY, folder / LOGS, workers, watchdog)
     answer = _evaluate(evaluation, settings, folder, resume)
     _tell(answer, folder, as_json)
 

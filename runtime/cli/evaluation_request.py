@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -170,12 +171,21 @@ def sensing_level(text: str) -> Sensing:
 
 
 def _options(typed: Typed) -> dict[str, str]:
-    options = dict(_name_and_value(text) for text in typed.options)
+    options = named_values(typed.options)
     if typed.temperature:
         options["temperature"] = f"{number(typed.temperature, '--temperature'):g}"
     if typed.critic_isolation != "none":
         options["critic_isolation"] = typed.critic_isolation
     return options
+
+
+def named_values(texts: Sequence[str]) -> dict[str, str]:
+    """Return what `--option` was given, by name; the last one of a name counts.
+
+    Raises:
+        ConfigError: one is not `NAME=VALUE`.
+    """
+    return dict(_name_and_value(text) for text in texts)
 
 
 def _name_and_value(text: str) -> tuple[str, str]:

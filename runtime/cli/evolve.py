@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -82,6 +81,7 @@ def command(
     if min(generations, workers, batch, development, search) < 1:
         raise ConfigError("generations, workers, batch, development and search are at least 1")
     from zetta.runtime.cli import evolve_campaign as campaigns  # late: it needs the whole runtime
+    from zetta.runtime.cli.evaluation_request import named_values
     from zetta.runtime.cli.evolve_report import report_of
 
     wish = campaigns.Wish(
@@ -95,7 +95,7 @@ def command(
         bundle=bundle,
         sensing=sensing,
         render=render,
-        options=_options(option or ()),
+        options=named_values(option or ()),
         seed=seed,
         workers=workers,
         development=development,
@@ -127,16 +127,6 @@ def _report(folder: Path, as_json: bool) -> None:
         output.emit({"report": str(path)})
         return
     output.answer(f"look at {path}")
-
-
-def _options(typed: Sequence[str]) -> dict[str, str]:
-    options = {}
-    for each in typed:
-        name, equals, value = each.partition("=")
-        if not equals:
-            raise ConfigError(f"got --option {each!r}; write NAME=VALUE")
-        options[name] = value
-    return options
 
 
 def _measure(null: int, sim: str, seed: str, everywhere: bool, as_json: bool) -> None:

@@ -18,7 +18,7 @@ from zetta.runtime.cli.evolve_report import keep_report, report_of
 from zetta.runtime.cli.evolve_rollouts import Rollouts, workers_of
 from zetta.runtime.cli.evolve_strips import keep_strips
 from zetta.runtime.cli.evolve_world import SimWorld
-from zetta.runtime.cli.number_lists import parse_numbers
+from zetta.runtime.cli.run_plan import task_numbers
 from zetta.runtime.core import RunSpec, Sampled, Sensing
 from zetta.runtime.errors import ConfigError, suggest
 from zetta.runtime.records import to_json
@@ -169,9 +169,7 @@ def _tasks(wish: Wish) -> tuple[int, ...]:
     if count is None:
         find_scene(simulator, RunSpec(wish.sim, wish.suite, 0, Sampled()))  # says what there is
         raise ConfigError(f"{wish.sim} has no suite {wish.suite!r}")
-    if not wish.tasks:
-        return tuple(range(count))
-    return tuple(parse_numbers(wish.tasks, "--tasks"))
+    return task_numbers(wish.tasks or "all", count)
 
 
 def _base(wish: Wish, tasks: tuple[int, ...]) -> RunSpec:

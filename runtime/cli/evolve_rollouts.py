@@ -18,7 +18,7 @@ from typing import Final, TypeAlias
 
 from zetta.runtime.cli.deploy import bundle_digest
 from zetta.runtime.cli.evolve_episodes import FACTORY, Errand, EvolvingEpisodes, sent_on
-from zetta.runtime.cli.worker_environment import stagger_s, worker_environment
+from zetta.runtime.cli.worker_environment import pool_settings
 from zetta.runtime.core import RunSpec
 from zetta.runtime.episode_log import HEADER
 from zetta.runtime.errors import InfraError
@@ -57,13 +57,7 @@ def workers_of(sim: str, workers: int, folder: Path) -> PoolSettings | None:
     """
     if sim in IN_PROCESS:
         return None
-    return PoolSettings(
-        factory=FACTORY,
-        log_dir=folder / WORKER_LOGS,
-        workers=workers,
-        environment=worker_environment(sim),
-        stagger_s=stagger_s(sim),
-    )
+    return pool_settings(sim, FACTORY, folder / WORKER_LOGS, workers)
 
 
 class Rollouts:

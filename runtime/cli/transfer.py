@@ -14,10 +14,15 @@ import typer
 from zetta.runtime.cli import output
 from zetta.runtime.cli.assemble import check_options, find_simulator
 from zetta.runtime.cli.episodes import FACTORY
-from zetta.runtime.cli.evaluation_request import default_policy, one_of_each, sensing_level
+from zetta.runtime.cli.evaluation_request import (
+    default_policy,
+    named_values,
+    one_of_each,
+    sensing_level,
+)
 from zetta.runtime.cli.home import home_library
 from zetta.runtime.cli.run_plan import task_numbers
-from zetta.runtime.cli.worker_environment import stagger_s, worker_environment
+from zetta.runtime.cli.worker_environment import pool_settings
 from zetta.runtime.core import Sampled, Simulator
 from zetta.runtime.errors import ConfigError, suggest
 from zetta.runtime.evaluation import run_plan
@@ -107,15 +112,7 @@ def command(
         check_options(spec)
     folder = output.run_folder("transfer", out, resume=True)
     evaluation = _evaluation(package, asked, tasks, arms, _key(folder, key))
-    settings = PoolSettings(
-        factory=FACTORY,
-        log_dir=folder / "logs",
-        workers=workers,
-        environment=worker_environment(sim),
-        silence_s=watchdog,
-        start_s=3 * watchdog,
-        stagger_s=stagger_s(sim),
-    )
+    settings = pool_settings(sim, FACTORY, folder / "logs", workers, watchdog)
     rows = _run(evaluation, settings, folder, resume)
     parent, candidate = arms
     cells = judge_cells(count_cells(rows, parent.name, candidate.name, package.name), level)
@@ -178,9 +175,6 @@ def _evaluation(
 ) -> Evaluation:
     from zetta.skills.evolve.transfer import fresh_seeds
 
-    pairs = [text.partition("=") for text in asked.options]
-    if not all(name and equals for name, equals, _ in pairs):
-        raise ConfigError(f"--option takes NAME=VALUE, got {' '.join(asked.options)!r}")
     seeds = fresh_seeds(key, package.digest, "scene", asked.scenes)
     return Evaluation(
         sim=asked.sim,
@@ -189,7 +183,7 @@ def _evaluation(
         arms=arms,
         policy_seeds=tuple(fresh_seeds(key, package.digest, "policy", asked.scenes)),
         sensing=sensing_level(asked.sensing),
-        options={name: value for name, _, value in pairs},
+        options=named_values(asked.options),
         own_seeds=True,
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
@@ -13,6 +12,7 @@ from zetta.skills.evolve.authors import ProgramTrial
 from zetta.skills.evolve.branch_support import Support, supports
 from zetta.skills.evolve.branches import FRESH_SAMPLE, UNCHANGED, Change, Continuation
 from zetta.skills.evolve.candidates import write_package
+from zetta.skills.evolve.gate_run import policy_seed
 from zetta.skills.evolve.generation_records import Branched, Cost, Developed, Diagnosed
 from zetta.skills.evolve.recovery_programs import PROGRAMS, RecoveryProgram, program_package
 from zetta.skills.evolve.worlds import BranchWish, World
@@ -56,7 +56,10 @@ def branch_out(
         fitting = [name for name, package in packages.items() if package.fits(roles)]
         changes = {**CONTROLS, **{name: Change("recovery", name) for name in fitting}}
         wishes += [
-            (name, BranchWish(episode, at, change, _seed(episode, at)))
+            (
+                name,
+                BranchWish(episode, at, change, policy_seed(f"branch/{episode.trial.scene}/{at}")),
+            )
             for name, change in changes.items()
         ]
     runs = world.branch([wish for _, wish in wishes], folder)
@@ -120,8 +123,3 @@ def _runs(program: str, trials: Sequence[ProgramTrial]) -> list[Continuation]:
 
 def _most(world: World, episode: Developed) -> int:
     return world.read(episode).header.scene.task.max_steps
-
-
-def _seed(episode: Developed, at: int) -> int:
-    name = f"branch/{episode.trial.scene}/{at}"
-    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big")

@@ -6,6 +6,7 @@ fast nor on how many episodes were asked for at once.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol, TypeAlias
@@ -123,6 +124,11 @@ def run_gate(
     evidence = replace(evidence, cost=bench.cost(control_period_s, sealed))
     verdict = decide(plan, opening, evidence)
     return GateRun(verdict, evidence, record(ledger, opening, verdict), bench.rollouts)
+
+
+def policy_seed(name: str) -> int:
+    """Return a policy seed that follows from a name; the same in every arm."""
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big")
 
 
 def scene_name(trial: Trial) -> str:

@@ -7,7 +7,6 @@ not run again, because the world keeps them.
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -34,6 +33,7 @@ from zetta.skills.evolve.evidence import tally
 from zetta.skills.evolve.gate_run import (
     Bench,
     Trial,
+    policy_seed,
     scene_name,
 )
 from zetta.skills.evolve.gate_stages import Blocks, GateStages
@@ -342,11 +342,6 @@ class Generation:
             return Cost(now - rollouts, round(used - cpu, 2), round(time.monotonic() - start, 2))
 
         yield cost
-
-
-def policy_seed(name: str) -> int:
-    """Return a policy seed that follows from a name; the same in every arm."""
-    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big")
 
 
 def _again(failed: Sequence[Developed], count: int) -> tuple[Trial, ...]:

@@ -25,8 +25,6 @@ CLOCKS: Final = frozenset({"elapsed", "budget_used", "skill_share"})
 """Signals that count the ticks of the episode: what is done by the clock is learnt by heart."""
 TELLING: Final = 4
 """Characters of a text, or significant digits of a number, below which it is nobody's secret."""
-DIGEST_PART: Final = 8
-"""Hexadecimal digits of a digest that give it away."""
 PLAIN_NUMBERS: Final = frozenset({0.0, 0.5, 1.0, 2.0})
 """Not counted as constants: no, halfway, yes, twice."""
 VIEWS: Final = frozenset({"now", "ago", "mean", "minimum", "maximum"})
