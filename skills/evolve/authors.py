@@ -63,6 +63,8 @@ class Rejection:
     reason: str
     digest: str
     """Of its files: an equal draft is refused."""
+    judged: str = ""
+    """The same after calibration; one that is equal to that is refused too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,4 +147,4 @@ def edit_budget(generation: int, generations: int) -> int:
 
 def is_resubmission(draft: Draft, rejected: Sequence[Rejection]) -> bool:
     """Say whether a draft is one that was rejected before, perhaps under another name."""
-    return any(each.digest == draft.digest for each in rejected)
+    return any(draft.digest in (each.digest, each.judged) for each in rejected)

@@ -81,4 +81,8 @@ def _rejections(campaign: Campaign, number: int, judged: Judged) -> tuple[Reject
         return ()
     stages = judged.verdict.stages
     stage = stages[-1].stage if stages else "before the gate"
-    return (Rejection(candidate.hypothesis, stage, judged.verdict.reason, candidate.draft),)
+    return (
+        Rejection(
+            candidate.hypothesis, stage, judged.verdict.reason, candidate.draft, candidate.judged
+        ),
+    )

@@ -7,12 +7,13 @@ not run again, because the world keeps them.
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from zetta.runtime.success_rates import newcombe_paired
 from zetta.skills.bundles import LoadedBundle, load_bundle
@@ -26,6 +27,11 @@ from zetta.skills.evolve.authors import (
 )
 from zetta.skills.evolve.branch_stage import branch_out
 from zetta.skills.evolve.briefs import halves, watched_episodes
+from zetta.skills.evolve.calibration_stage import (
+    CalibratedNumbers,
+    as_strict,
+    calibrated_numbers,
+)
 from zetta.skills.evolve.campaign import STAGES, Block, Campaign, Stage
 from zetta.skills.evolve.candidates import write_candidate
 from zetta.skills.evolve.diagnosis_stage import diagnose_development
@@ -55,13 +61,11 @@ from zetta.skills.evolve.generation_records import (
 from zetta.skills.evolve.ledger import Ledger, open_gate
 from zetta.skills.evolve.plans import GatePlan
 from zetta.skills.evolve.screen import ScreenResult, screen
-from zetta.skills.evolve.shadow_stage import calibrated_parameters, shadow
+from zetta.skills.evolve.shadow_stage import shadow
 from zetta.skills.evolve.worlds import World
 
 CANDIDATE, LOGS, PROGRAMS = "candidate", "logs", "programs"
 """Folders of a generation."""
-NOT_APPLIED: Final = "calibration is possible, and is not applied: the author's numbers stand"
-"""Said of thresholds for which there were successes enough."""
 T = TypeVar("T")
 
 
@@ -166,13 +170,30 @@ class Generation:
             draft = self.setting.author.propose(brief)
             if isinstance(draft, NoDraft):
                 return Skipped(f"the author {self.setting.author.name}: {draft.reason}")
-            result = self._screen(draft, brief, development)
-        digest = load_bundle(str(self._candidate)).digest if result.passed else ""
-        problem = "" if result.passed else "screen: " + "; ".join(result.problems[:3])
-        return Candidate(
-            draft.name, digest, draft.hypothesis, dict(draft.files), draft.digest,
-            dict(draft.cost), problem, result, cost(),
-        )  # fmt: skip
+            result = self._screened_anew(draft, brief, development)
+            if not result.passed:
+                problem = "screen: " + "; ".join(result.problems[:3])
+                return _candidate(draft, "", draft, None, problem, result, cost())
+            numbers = self._calibrated(draft.name, development, found)
+            problem = f"calibration: {numbers.note}" if numbers.is_hopeless else ""
+            final = draft
+            if numbers.level and not problem:
+                final = as_strict(draft, numbers.values)
+                result = self._screened_anew(final, brief, development)
+                problem = "; ".join(result.problems[:3])
+        digest = "" if problem else load_bundle(str(self._candidate)).digest
+        return _candidate(draft, digest, final, numbers, problem, result, cost())
+
+    def _calibrated(
+        self, skill: str, development: Development, found: Diagnosed
+    ) -> CalibratedNumbers:
+        world = self.setting.world
+        package = next(p for p in load_bundle(str(self._candidate)).packages if p.name == skill)
+        seen, held_out = (
+            watched_episodes([e for e in half if e.success], found, world.read, world.sensing)
+            for half in halves(development.episodes)
+        )
+        return calibrated_numbers(package, seen, held_out)
 
     def _brief(self, development: Development, found: Diagnosed, branched: Branched) -> Brief:
         world, manifest = self.setting.world, self.setting.campaign.manifest
@@ -193,7 +214,8 @@ class Generation:
             rejected=self.rejected,
         )
 
-    def _screen(self, draft: Draft, brief: Brief, development: Development) -> ScreenResult:
+    def _screened_anew(self, draft: Draft, brief: Brief, development: Development) -> ScreenResult:
+        shutil.rmtree(self._candidate, ignore_errors=True)  # of a run that was killed, or laxer
         secrets: list[str | float] = []
         for each in development.episodes:
             secrets += [str(each.trial.scene), each.scene_digest]
@@ -206,20 +228,16 @@ class Generation:
         world = self.setting.world
         self._restore(candidate)
         with self._metered() as cost:
-            seen, held_out = halves(development.episodes)
-            bundle = load_bundle(str(self._candidate))
-            fit = watched_episodes(
-                [each for each in seen if each.success], found, world.read, world.sensing
-            )
-            calibrated = calibrated_parameters(bundle, fit)
+            _, held_out = halves(development.episodes)
             watched = watched_episodes(held_out, found, world.read, world.sensing)
             result = shadow(
-                bundle,
+                load_bundle(str(self._candidate)),
                 candidate.name,
                 [e for e in watched if not e.success and e.name in found.failures],
                 [e for e in watched if e.success],
             )
-        return Shadowed(result, calibrated.note or NOT_APPLIED, cost())
+        numbers = candidate.calibration
+        return Shadowed(result, "" if numbers is None else numbers.note, cost())
 
     # ------------------------------------------------------------------ the gate
 
@@ -359,3 +377,18 @@ def _screened(candidate: Candidate) -> Screened | Skipped:
     if candidate.screen is None:
         return Skipped("there is no draft to screen")
     return Screened(candidate.screen)
+
+
+def _candidate(
+    handed_in: Draft,
+    digest: str,
+    final: Draft,
+    numbers: CalibratedNumbers | None,
+    problem: str,
+    result: ScreenResult,
+    cost: Cost,
+) -> Candidate:
+    return Candidate(
+        final.name, digest, final.hypothesis, dict(final.files), handed_in.digest,
+        dict(final.cost), problem, result, cost, numbers, final.digest,
+    )  # fmt: skip

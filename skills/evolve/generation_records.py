@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from zetta.skills.evolve.authors import ProgramTrial
 from zetta.skills.evolve.branch_support import Support
+from zetta.skills.evolve.calibration_stage import CalibratedNumbers
 from zetta.skills.evolve.diagnosis import ClusterDiagnosis, Diagnosis
 from zetta.skills.evolve.evidence import Evidence
 from zetta.skills.evolve.gate_run import Trial
@@ -94,12 +95,16 @@ class Candidate:
     hypothesis: str
     files: Mapping[str, str]
     draft: str
-    """Digest of programs and numbers alone, by which a resubmission is recognised."""
+    """Digest of programs and numbers as the author wrote them, to recognise a resubmission."""
     author_cost: Mapping[str, float]
     problem: str
     """Why there is no candidate; empty when there is one."""
     screen: ScreenResult | None
     cost: Cost = field(default_factory=Cost)
+    calibration: CalibratedNumbers | None = None
+    """How much stricter its critic was made than the author wrote it."""
+    judged: str = ""
+    """As `draft`, after calibration."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Shadow replay of a candidate over episodes that it has not seen, and how strict it must be.
+"""Shadow replay of a candidate over episodes that its author has not seen.
 
 The stage is a cheap filter and spends no error rate: it can only reject. What it says holds up to
 the first intervention; what the recovery is worth is for the arms to say.
@@ -7,10 +7,9 @@ the first intervention; what the recovery is worth is for the arms to say.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from zetta.critics.calibration import calibrate, conformal_rank
 from zetta.critics.detection import (
     Detection,
     Watched,
@@ -20,9 +19,8 @@ from zetta.critics.detection import (
 )
 from zetta.runtime.errors import ConfigError, suggest
 from zetta.skills.bundles import LoadedBundle
-from zetta.skills.calibrated import Ladder, Replayed, scores_of
 from zetta.skills.compiled import CompiledSkill
-from zetta.skills.evolve.alarms import check_signals, compiled_for, first_alarm, fits, untouched
+from zetta.skills.evolve.alarms import compiled_for, first_alarm, fits, untouched
 from zetta.skills.evolve.authors import WatchedEpisode
 from zetta.skills.package import SkillPackage
 
@@ -124,77 +122,6 @@ def shadow(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class CalibratedParameters:
-    """How strict the critics of a bundle are to be."""
-
-    calibrated: bool
-    """False when there were too few successes; then every number stays at its default."""
-    parameters: Mapping[str, Mapping[str, float]]
-    """Numbers other than the defaults, by skill; empty when nothing was calibrated."""
-    off: tuple[str, ...]
-    """Critics for which no level keeps the bound."""
-    alpha: float
-    sure_alpha: float
-    """Bound that holds with 90 % confidence in the draw of the calibration successes; 1 if none."""
-    fitted: int
-    held_out: int
-    left_out: int
-    """Successes in which a skill or an agent drove: they say nothing about false alarms."""
-    levels: Mapping[str, int | None] = field(default_factory=dict)
-    note: str = ""
-    """Why nothing was calibrated, or which critics no level keeps quiet."""
-
-
-def calibrated_parameters(
-    bundle: LoadedBundle, successes: Sequence[WatchedEpisode], alpha: float = 0.1
-) -> CalibratedParameters:
-    """Return how strict the union of a bundle's critics must be, calibrated per episode.
-
-    Every second success serves for ranks, the others for the threshold; none of them may serve for
-    a judgement afterwards. With too few successes for the conformal rank the defaults stay, and
-    the result says so.
-
-    Args:
-        bundle: whose critics are calibrated together.
-        successes: of the fitting half. Ones in which somebody intervened are left out.
-        alpha: share of new successes in which any critic may fire.
-
-    Raises:
-        ConfigError: `alpha` is no share, logs of several control rates, or one without signals.
-    """
-    if not 0.0 < alpha < 1.0:
-        raise ConfigError(f"alpha is a share between 0 and 1, got {alpha:g}")
-    own = [episode for episode in successes if untouched(episode)]
-    for episode in own:
-        check_signals(episode.ticks)
-    fit, held_out = own[0::2], own[1::2]
-    if conformal_rank(len(held_out), alpha) is None:
-        needed = 2 * math.ceil(1.0 / alpha - 1.0 - 1e-9)
-        return CalibratedParameters(
-            False, {}, (), alpha, 1.0, len(fit), len(held_out), len(successes) - len(own),
-            note=f"{len(own)} successes without interventions are too few for alpha {alpha:g}: "
-            f"{needed} are needed; every number stays at its default",
-        )  # fmt: skip
-    rates = {episode.control_hz for episode in own}
-    if len(rates) != 1:
-        said = ", ".join(f"{rate:g}" for rate in sorted(rates))
-        raise ConfigError(f"these logs are of several control rates ({said} Hz); give one rate")
-    ladder = Ladder(bundle, rates.pop())
-    found = calibrate(
-        ladder.names,
-        scores_of(ladder, map(_replayed, fit)),
-        scores_of(ladder, map(_replayed, held_out)),
-        alpha,
-    )
-    off = tuple(name for name, level in found.levels.items() if level is None)
-    return CalibratedParameters(
-        True, ladder.parameters(found), off, alpha, found.sure_alpha, found.fitted,
-        found.calibrated, len(successes) - len(own), found.levels,
-        note=f"no level keeps {', '.join(off)} quiet enough" if off else "",
-    )  # fmt: skip
-
-
 class _Bench:
     """Compiles each skill of a bundle once for each control rate."""
 
@@ -258,7 +185,3 @@ def _notes(episodes: Sequence[WatchedEpisode], found: Detection) -> tuple[str, .
     if not found.successes:
         notes.append("no success was held out, so nothing is known of false alarms")
     return tuple(notes)
-
-
-def _replayed(episode: WatchedEpisode) -> Replayed:
-    return episode.ticks, episode.instruction, episode.control_hz

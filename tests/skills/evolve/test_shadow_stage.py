@@ -12,7 +12,6 @@ from tests.skills.evolve.drafts import (
     BODY,
     INSTRUCTION,
     MAX_STEPS,
-    PARAMETERS,
     draft_of,
     episodes,
     watched,
@@ -23,10 +22,8 @@ from zetta.skills.bundles import LoadedBundle, load_bundle
 from zetta.skills.evolve.authors import Draft, WatchedEpisode
 from zetta.skills.evolve.candidates import bundle_name, write_candidate
 from zetta.skills.evolve.shadow_stage import (
-    CalibratedParameters,
     ShadowResult,
     ShadowRules,
-    calibrated_parameters,
     shadow,
 )
 
@@ -189,81 +186,9 @@ def test_errors_are_sentences(tmp_path: Path) -> None:
     bare = replace(bare, ticks=tuple(replace(t, signals={}) for t in bare.ticks))
     with pytest.raises(ConfigError, match="holds no signals"):
         shadow(bundle, "unstick", [bare], [])
-    with pytest.raises(ConfigError, match="holds no signals"):
-        calibrated_parameters(bundle, [replace(bare, success=True)] * 40)
-    with pytest.raises(ConfigError, match="alpha is a share"):
-        calibrated_parameters(bundle, [], 1.0)
 
 
 def test_a_result_is_a_record(tmp_path: Path) -> None:
     bundle = bundle_of(tmp_path, draft_of())
     result = shadow(bundle, "unstick", [stalled("f", False, 0)], [stalled("s", True, None)])
     assert from_json(ShadowResult, to_json(result)) == result
-    found = calibrated_parameters(bundle, [])
-    assert from_json(CalibratedParameters, to_json(found)) == found
-
-
-# ------------------------------------------------------------------- calibration
-
-
-def successes_of(*lengths: int) -> list[WatchedEpisode]:
-    """Return successes in which the hand was stuck for so many ticks."""
-    return [stalled(f"{k}", True, 5, 90, n) for k, n in enumerate(lengths)]
-
-
-def test_too_few_successes_leave_every_number_at_its_default(tmp_path: Path) -> None:
-    bundle = bundle_of(tmp_path, draft_of())
-    found = calibrated_parameters(bundle, successes_of(*[30] * 17), alpha=0.1)
-    assert (found.calibrated, dict(found.parameters), found.off) == (False, {}, ())
-    assert found.note == (
-        "17 successes without interventions are too few for alpha 0.1: 18 are needed; every number "
-        "stays at its default"
-    )
-    assert calibrated_parameters(bundle, successes_of(*[30] * 18), alpha=0.1).calibrated
-
-
-@pytest.mark.parametrize("alpha", [0.05, 0.1, 0.2, 0.3, 0.5])
-def test_the_number_of_successes_that_is_asked_for_is_enough(tmp_path: Path, alpha: float) -> None:
-    bundle = bundle_of(tmp_path, draft_of())
-    said = calibrated_parameters(bundle, [], alpha).note
-    needed = int(said.split(": ")[1].split()[0])
-    assert calibrated_parameters(bundle, successes_of(*[0] * needed), alpha).calibrated
-    assert not calibrated_parameters(bundle, successes_of(*[0] * (needed - 1)), alpha).calibrated
-
-
-def test_critics_become_as_strict_as_successes_ask_for(tmp_path: Path) -> None:
-    bundle = bundle_of(tmp_path, draft_of())
-    quiet = calibrated_parameters(bundle, successes_of(*[0] * 40))
-    strict = calibrated_parameters(bundle, successes_of(*[35] * 40))
-
-    assert quiet.parameters["unstick"] == {"stall": STALL_S}
-    # Stuck for 35 ticks, 1.75 s: level 3 asks for 1.6 s and fires, level 4 for 1.8 s and does not.
-    assert strict.levels == {"unstick": 4}
-    assert strict.parameters["unstick"]["stall"] == pytest.approx(1.8)
-    assert (strict.fitted, strict.held_out, strict.left_out) == (20, 20, 0)
-    silenced = replace(bundle, parameters=strict.parameters)
-    assert shadow(silenced, "unstick", [], successes_of(35)).found.false_alarms == 0
-    assert shadow(bundle, "unstick", [], successes_of(35)).found.false_alarms == 1
-
-
-def test_a_critic_that_no_level_keeps_quiet_is_named(tmp_path: Path) -> None:
-    loose = PARAMETERS.replace("high = 3.0", "high = 1.2")
-    bundle = bundle_of(tmp_path, draft_of(params=loose), draft_of(BODY.replace("stuck", "b"), "b"))
-    found = calibrated_parameters(bundle, successes_of(*[35] * 40))
-    assert (found.calibrated, found.off) == (True, ("unstick",))
-    assert found.note == "no level keeps unstick quiet enough"
-    assert set(found.parameters) == {"b"}
-
-
-def test_successes_in_which_a_skill_drove_are_left_out(tmp_path: Path) -> None:
-    bundle = bundle_of(tmp_path, draft_of())
-    touched = [stalled(f"t{k}", True, 5, 90, 80, skill_until=3) for k in range(20)]
-    found = calibrated_parameters(bundle, [*touched, *successes_of(*[0] * 40)])
-    assert (found.left_out, found.levels) == (20, {"unstick": 0})
-
-
-def test_logs_of_several_rates_are_refused(tmp_path: Path) -> None:
-    logs = successes_of(*[0] * 40)
-    logs[3] = replace(logs[3], control_hz=10.0)
-    with pytest.raises(ConfigError, match="several control rates"):
-        calibrated_parameters(bundle_of(tmp_path, draft_of()), logs)
