@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -16,7 +16,7 @@ from zetta.runtime.cli.evaluation_request import default_policy
 from zetta.runtime.cli.evolve_episodes import EvolvingEpisodes
 from zetta.runtime.cli.evolve_report import keep_report, report_of
 from zetta.runtime.cli.evolve_rollouts import Rollouts, workers_of
-from zetta.runtime.cli.evolve_strips import keep_strips
+from zetta.runtime.cli.evolve_strips import keep_strips, strips_of
 from zetta.runtime.cli.evolve_world import SimWorld
 from zetta.runtime.cli.run_plan import task_numbers
 from zetta.runtime.core import RunSpec, Sampled, Sensing
@@ -89,8 +89,9 @@ def evolve(
         hz = float(identity.conventions["control_hz"])
         world = SimWorld(base, campaign.folder, rollouts, hz)
         setting = Setting(
-            campaign, plan, world, author, told.stage, wish.batch, output.command_line()
-        )
+            campaign, plan, world, author, told.stage, wish.batch, output.command_line(),
+            _pictures(author, campaign.folder, pool),
+        )  # fmt: skip
 
         def after(number: int, judged: Judged) -> None:
             _after(number, judged)
@@ -156,6 +157,15 @@ def _rollouts(
     rollouts = Rollouts(campaign.folder, campaign.manifest.digest, pool, told, reuse=reuse)
     told.spent = lambda: rollouts.spent.rollouts
     return rollouts
+
+
+def _pictures(
+    author: Author, folder: Path, pool: PoolSettings | None
+) -> Callable[[int], Sequence[Path]]:
+    """Return what draws strips of failures: for the one author that looks at pictures."""
+    if author.name != "llm":
+        return lambda number: ()
+    return lambda number: strips_of(folder, number, pool)
 
 
 def _after(number: int, judged: Judged) -> None:

@@ -44,10 +44,8 @@ class CalibratedNumbers:
     alpha: float = ALPHA
     sure_alpha: float = 1.0
     """Bound that holds with 90 % confidence in the draw of the calibration successes."""
-    fitted: int = 0
-    """Successes that the ranks are from: the author has seen them."""
     held_out: int = 0
-    """Successes that the threshold is from: the author has not."""
+    """Successes that the threshold is from: the author has not seen them."""
     note: str = ""
     """All this in a sentence."""
 
@@ -58,17 +56,14 @@ class CalibratedNumbers:
 
 
 def calibrated_numbers(
-    package: SkillPackage,
-    seen: Sequence[WatchedEpisode],
-    held_out: Sequence[WatchedEpisode],
-    alpha: float = ALPHA,
+    package: SkillPackage, held_out: Sequence[WatchedEpisode], alpha: float = ALPHA
 ) -> CalibratedNumbers:
     """Return how strict a new critic must be to leave a new success alone.
 
     Args:
         package: the candidate's new skill, or the one with new numbers.
-        seen: successes that its author has seen.
-        held_out: successes that it has not seen. Ones in which somebody intervened are left out.
+        held_out: successes that its author has not seen. Ones in which somebody intervened are
+            left out.
         alpha: share of new successes in which it may fire, on average over such draws.
 
     Raises:
@@ -76,26 +71,23 @@ def calibrated_numbers(
     """
     if not 0.0 < alpha < 1.0:
         raise ConfigError(f"alpha is a share between 0 and 1, got {alpha:g}")
-    fit, own = ([e for e in half if untouched(e)] for half in (seen, held_out))
-    for episode in (*fit, *own):
+    own = [episode for episode in held_out if untouched(episode)]
+    for episode in own:
         check_signals(episode.ticks)
-    if not fit or conformal_rank(len(own), alpha) is None:
-        return _too_few(len(fit), len(own), alpha)
-    rates = {episode.control_hz for episode in (*fit, *own)}
+    if conformal_rank(len(own), alpha) is None:
+        return _too_few(len(own), alpha)
+    rates = {episode.control_hz for episode in own}
     if len(rates) != 1:
         said = ", ".join(f"{rate:g}" for rate in sorted(rates))
         raise ConfigError(f"these logs are of several control rates ({said} Hz); give one rate")
     ladder = Ladder(LoadedBundle(package.name, packages=(package,)), rates.pop())
-    found = calibrate(
-        ladder.names,
-        scores_of(ladder, map(_replayed, fit)),
-        scores_of(ladder, map(_replayed, own)),
-        alpha,
-    )
+    scores = scores_of(ladder, map(_replayed, own))
+    # Of one critic alone any ranks that keep the order give the same threshold: these are exact.
+    found = calibrate(ladder.names, scores, scores, alpha)
     level = found.levels[package.name]
     return CalibratedNumbers(
         True, level, ladder.parameters(found).get(package.name, {}), alpha, found.sure_alpha,
-        len(fit), len(own), _note(level, package, len(own), alpha),
+        len(own), _note(level, package, len(own), alpha),
     )  # fmt: skip
 
 
@@ -106,16 +98,13 @@ def as_strict(draft: Draft, values: Mapping[str, float]) -> Draft:
     return replace(draft, files={**draft.files, PARAMETERS: parameters_text(changed)})
 
 
-def _too_few(fit: int, own: int, alpha: float) -> CalibratedNumbers:
+def _too_few(own: int, alpha: float) -> CalibratedNumbers:
     needed = math.ceil(1.0 / alpha - 1.0 - 1e-9)
-    if own < needed:
-        why = f"{own} held-out successes without interventions are too few for alpha {alpha:g}: "
-        why += f"{needed} are needed"
-    else:
-        why = "the author has seen no success"
     return CalibratedNumbers(
-        False, None, alpha=alpha, fitted=fit, held_out=own, note=f"{why}; the author's numbers stay"
-    )
+        False, None, alpha=alpha, held_out=own,
+        note=f"{own} held-out successes without interventions are too few for alpha {alpha:g}: "
+        f"{needed} are needed; the author's numbers stay",
+    )  # fmt: skip
 
 
 def _note(level: int | None, package: SkillPackage, own: int, alpha: float) -> str:

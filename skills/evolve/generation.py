@@ -81,6 +81,8 @@ class Setting:
     batch: int = 8
     command: str = ""
     """What the user typed."""
+    pictures: Callable[[int], Sequence[Path]] = lambda number: ()
+    """Draws strips of a generation's failures, for an author who looks at them."""
 
 
 @dataclass(slots=True)
@@ -189,11 +191,10 @@ class Generation:
     ) -> CalibratedNumbers:
         world = self.setting.world
         package = next(p for p in load_bundle(str(self._candidate)).packages if p.name == skill)
-        seen, held_out = (
-            watched_episodes([e for e in half if e.success], found, world.read, world.sensing)
-            for half in halves(development.episodes)
-        )
-        return calibrated_numbers(package, seen, held_out)
+        _, held_out = halves(development.episodes)
+        successes = [each for each in held_out if each.success]
+        watched = watched_episodes(successes, found, world.read, world.sensing)
+        return calibrated_numbers(package, watched)
 
     def _brief(self, development: Development, found: Diagnosed, branched: Branched) -> Brief:
         world, manifest = self.setting.world, self.setting.campaign.manifest
@@ -212,6 +213,7 @@ class Generation:
             generation=self.number,
             seed=self.number,
             rejected=self.rejected,
+            strips=tuple(self.setting.pictures(self.number)),
         )
 
     def _screened_anew(self, draft: Draft, brief: Brief, development: Development) -> ScreenResult:
