@@ -32,6 +32,7 @@ from zetta.skills.random_triggers import Trigger, triggers_text
 
 ARMS: Final[tuple[Arm, ...]] = ("parent", "candidate", "sham", "random")
 SHOWN: Final = {"signals": "yes"}
+HELD_BACK: Final = {"shadow": "yes"}
 FOR_SKILLS: Final = ("recovery_share", "localizer", "depth_noise", "critic_isolation")
 """Options that say something only where a bundle is deployed."""
 SPARED: Final[tuple[Arm, ...]] = ("parent", "sham")
@@ -119,6 +120,12 @@ class SimWorld:
     def arena(self, candidate: Path) -> SimArena:
         """Return where the arms are run; see `World`."""
         return SimArena(self, candidate)
+
+    def watch_only(self, candidate: Path, trials: Sequence[Trial]) -> list[TrialOutcome]:
+        """Run a candidate in shadow mode; see `World`."""
+        specs = [self._placed(str(candidate), trial) for trial in trials]
+        wanted = [(replace(s, options={**s.options, **HELD_BACK}), Errand()) for s in specs]
+        return [_outcome(record) for record in self._rollouts.run(wanted)]
 
     def record_moments(self, candidate: Path, trials: Sequence[Trial]) -> None:
         """Write when the candidate intervened; see `World`."""

@@ -79,6 +79,8 @@ class Setting:
     author: Author
     tell: Callable[[str], None] = lambda text: None
     batch: int = 8
+    branch_seeds: int = 1
+    """Continuations of each change of a failure, with different policy seeds."""
     command: str = ""
     """What the user typed."""
     pictures: Callable[[int], Sequence[Path]] = lambda number: ()
@@ -158,7 +160,7 @@ class Generation:
         with self._metered() as cost:
             branched = branch_out(
                 self.setting.world, failures, successes, found, self.setting.plan.budget.search,
-                self._folder / PROGRAMS,
+                self._folder / PROGRAMS, self.setting.branch_seeds,
             )  # fmt: skip
         return replace(branched, cost=cost())
 

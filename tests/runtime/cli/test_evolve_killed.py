@@ -21,16 +21,14 @@ from zetta.skills.evolve.campaign import STAGES
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 
 KILLS = 12
-STAGES_BEFORE_GATE = ("development", "diagnosis", "branches", "candidate", "screen", "shadow")
 
 
 def command(folder: Path, drafts: Path) -> list[str]:
     return [
         sys.executable, "-m", "zetta.runtime.cli.main", "evolve", "--sim", "toy", "--suite",
-        "toy_pick", "--tasks", "0-1", "--policy", POLICY, "--author", "human", "--drafts",
+        "toy_pick", "--policy", POLICY, "--author", "human", "--drafts",
         str(drafts), "--sensing", "oracle", "--option", f"toy_faults={FAULT}", "--option",
-        "recovery_share=0.7", "--seed", "killed", "--development", "20", "--search", "80",
-        "--out", str(folder),
+        "recovery_share=0.7", "--seed", "a1", "--out", str(folder),
     ]  # fmt: skip
 
 
@@ -106,4 +104,5 @@ def test_killed_at_stage_boundaries_and_in_mid_rollout_it_ends_the_same(tmp_path
     assert without_paths(contents(broken), broken) == without_paths(contents(whole), whole)
     assert rollouts(broken) == rollouts(whole)
     assert max(rollouts(broken).values()) == 1, "an episode that was finished was run again"
-    assert (whole / "000" / "candidate" / NAME).is_dir()
+    assert (broken / "000" / "candidate" / NAME).is_dir()
+    assert contents(broken)["verdict"]["verdict"]["decision"] == "PROMOTE"
