@@ -125,7 +125,7 @@ class SimWorld:
         """Run a candidate in shadow mode; see `World`."""
         specs = [self._placed(str(candidate), trial) for trial in trials]
         wanted = [(replace(s, options={**s.options, **HELD_BACK}), Errand()) for s in specs]
-        return [_outcome(record) for record in self._rollouts.run(wanted)]
+        return [outcome_of(record) for record in self._rollouts.run(wanted)]
 
     def record_moments(self, candidate: Path, trials: Sequence[Trial]) -> None:
         """Write when the candidate intervened; see `World`."""
@@ -234,7 +234,7 @@ class SimArena:
             known |= {(arm, trial): own[trial] for trial in quiet}
             rest = [trial for trial in asked if (arm, trial) not in known]
             known |= zip([(arm, t) for t in rest], self._records(arm, rest), strict=True)
-        return [_outcome(known[each]) for each in wanted]
+        return [outcome_of(known[each]) for each in wanted]
 
     def _records(self, arm: Arm, trials: Sequence[Trial]) -> list[EpisodeRecord | None]:
         return self.world.arm_records(self.candidate, [(arm, trial) for trial in trials])
@@ -265,7 +265,8 @@ def _is_quiet(record: EpisodeRecord | None) -> bool:
     return record is not None and not record.recoveries
 
 
-def _outcome(record: EpisodeRecord | None) -> TrialOutcome:
+def outcome_of(record: EpisodeRecord | None) -> TrialOutcome:
+    """Return what a comparison needs of a record; None stands for an error of machinery."""
     if record is None:
         return TrialOutcome(None, True, "", "", 0)
     return TrialOutcome(

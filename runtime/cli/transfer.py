@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from zetta.runtime.cli.evaluation_request import (
 )
 from zetta.runtime.cli.home import home_library
 from zetta.runtime.cli.run_plan import task_numbers
+from zetta.runtime.cli.scene_keys import folder_key
 from zetta.runtime.cli.worker_environment import pool_settings
 from zetta.runtime.core import Sampled, Simulator
 from zetta.runtime.errors import ConfigError, suggest
@@ -32,14 +32,12 @@ from zetta.runtime.evaluation_results import Row, open_results
 from zetta.runtime.evaluation_tables import tabulate
 from zetta.runtime.rollouts.pool import Pool, PoolSettings
 from zetta.skills.bundles import NO_BUNDLE, load_bundle, pinned
-from zetta.skills.evolve.campaign import manifest_key
 from zetta.skills.package import SkillPackage, load_skill
 from zetta.skills.shelf import find_package, library_folder
 
 if TYPE_CHECKING:
     from zetta.skills.evolve.transfer import CellVerdict
 
-KEY_FILE: Final = "key.json"
 ANSWER: Final = "transfer.json"
 PARENT: Final = "parent"
 """Name of the arm without the skill; the other is named `with-` and the skill."""
@@ -111,7 +109,7 @@ def command(
         spec = one_of_each(_evaluation(package, asked, tasks[:1], (arm,), "00"))[0]
         check_options(spec)
     folder = output.run_folder("transfer", out, resume=True)
-    evaluation = _evaluation(package, asked, tasks, arms, _key(folder, key))
+    evaluation = _evaluation(package, asked, tasks, arms, folder_key(folder, key))
     settings = pool_settings(sim, FACTORY, folder / "logs", workers, watchdog)
     rows = _run(evaluation, settings, folder, resume)
     parent, candidate = arms
@@ -186,28 +184,6 @@ def _evaluation(
         options=named_values(asked.options),
         own_seeds=True,
     )
-
-
-def _key(folder: Path, words: str) -> str:
-    """Return the key of a folder, drawn and kept when there is none: scenes are chosen by nobody.
-
-    Raises:
-        ConfigError: the one kept there is another, or cannot be read.
-    """
-    path = folder / KEY_FILE
-    wanted = manifest_key([words]) if words else ""
-    if not path.exists():
-        key = wanted or secrets.token_hex(32)
-        path.write_text(json.dumps({"key": key}) + "\n", encoding="utf-8")
-        return key
-    try:
-        key = str(json.loads(path.read_text(encoding="utf-8"))["key"])
-        bytes.fromhex(key)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ConfigError(f"{path} cannot be read as a key: {error}") from None
-    if wanted not in ("", key):
-        raise ConfigError(f"{folder} was begun with another --key; choose another --out")
-    return key
 
 
 def _run(

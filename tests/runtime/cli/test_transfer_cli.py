@@ -53,7 +53,9 @@ def test_a_skill_for_grasps_that_miss_transfers_to_other_suites(
     assert kept["cells"] == found["cells"]
     again = answer(capfd, *ASKED, *to, "--resume")  # the key is that of the folder
     assert again["cells"] == found["cells"]
-    assert "another --key" in refused(capfd, *ASKED, *to, "--resume", "--key", "other words")
+    assert "other words for its scenes" in refused(
+        capfd, *ASKED, *to, "--resume", "--key", "other words"
+    )
     assert "another evaluation" in refused(
         capfd, *ASKED, "--to", "toy_swap:2", "--scenes", "12", "--out", "out", "--resume"
     )
