@@ -30,12 +30,14 @@ from zetta.runtime.evaluation_plan import Arm, Evaluation, make_plan
 from zetta.runtime.evaluation_reports import write_reports
 from zetta.runtime.evaluation_results import Row, open_results
 from zetta.runtime.evaluation_tables import tabulate
+from zetta.runtime.records import to_json
 from zetta.runtime.rollouts.pool import Pool, PoolSettings
 from zetta.skills.bundles import NO_BUNDLE, load_bundle, pinned
 from zetta.skills.package import SkillPackage, load_skill
 from zetta.skills.shelf import find_package, library_folder
 
 if TYPE_CHECKING:
+    from zetta.skills.evolve.calibration_stage import CalibratedNumbers
     from zetta.skills.evolve.transfer import CellVerdict
 
 ANSWER: Final = "transfer.json"
@@ -72,6 +74,9 @@ def command(
     sensing: Annotated[str, typer.Option(help="Highest level that may be read.")] = "vision",
     bundle: Annotated[str, typer.Option(help="What it joins: none, starter, library …")] = "none",
     scenes: Annotated[int, typer.Option(help="Fresh scenes of each task.")] = 50,
+    calibration: Annotated[
+        int, typer.Option(help="Scenes that say how strict it must be there; 0 leaves it as it is.")
+    ] = 20,
     level: Annotated[float, typer.Option(help="Share of false claims that is borne.")] = 0.05,
     key: Annotated[
         str, typer.Option(help="Words from which scenes are derived; drawn by default.")
@@ -91,8 +96,11 @@ def command(
 
     if resume and out is None:
         raise ConfigError("--resume continues a transfer: name its folder with --out")
-    if scenes < 1 or not 0.0 < level < 1.0:
-        raise ConfigError(f"--scenes is 1 or more and --level a share; got {scenes}, {level:g}")
+    if scenes < 1 or calibration < 0 or not 0.0 < level < 1.0:
+        raise ConfigError(
+            f"--scenes is 1 or more, --calibration 0 or more and --level a share; got {scenes}, "
+            f"{calibration}, {level:g}"
+        )
     package = load_skill(find_package(skill, skills or ()))
     simulator = find_simulator(sim)
     tasks, left_out = _bound(package, simulator, sim, to)
@@ -109,12 +117,21 @@ def command(
         spec = one_of_each(_evaluation(package, asked, tasks[:1], (arm,), "00"))[0]
         check_options(spec)
     folder = output.run_folder("transfer", out, resume=True)
-    evaluation = _evaluation(package, asked, tasks, arms, folder_key(folder, key))
+    drawn = folder_key(folder, key)
+    numbers = None
+    if calibration:
+        from zetta.runtime.cli.transfer_calibration import recalibrated  # late: as above
+
+        base = one_of_each(_evaluation(package, asked, tasks[:1], arms[:1], "00"))[0]
+        strict, numbers = recalibrated(package, base, tasks, calibration, drawn, folder, workers)
+        output.note(numbers.note)
+        arms = _arms(strict, asked)
+    evaluation = _evaluation(package, asked, tasks, arms, drawn)
     settings = pool_settings(sim, FACTORY, folder / "logs", workers, watchdog)
     rows = _run(evaluation, settings, folder, resume)
     parent, candidate = arms
     cells = judge_cells(count_cells(rows, parent.name, candidate.name, package.name), level)
-    answer = _answer(package, asked, level, cells, left_out)
+    answer = _answer(package, asked, level, cells, left_out, numbers)
     text = json.dumps(answer, indent=1, allow_nan=False) + "\n"
     (folder / ANSWER).write_text(text, encoding="utf-8")
     _tell(answer, cells, level, folder, as_json)
@@ -211,6 +228,7 @@ def _answer(
     level: float,
     cells: Sequence[CellVerdict],
     left_out: Sequence[LeftOut],
+    numbers: CalibratedNumbers | None,
 ) -> dict[str, Any]:
     return {
         "skill": package.name,
@@ -222,7 +240,7 @@ def _answer(
         "scenes": asked.scenes,
         "level": level,
         "correction": "Benjamini-Hochberg",
-        "calibrated": False,
+        "calibrated": None if numbers is None else to_json(numbers),
         "cells": [
             {**asdict(cell), "counts": {**asdict(cell.counts), "pairs": cell.counts.pairs}}
             for cell in cells

@@ -22,10 +22,9 @@ from zetta.runtime.errors import ConfigError
 from zetta.skills.bundles import LoadedBundle
 from zetta.skills.calibrated import Ladder, Replayed, scores_of
 from zetta.skills.evolve.alarms import check_signals, untouched
-from zetta.skills.evolve.authors import Draft, WatchedEpisode
+from zetta.skills.evolve.authors import WatchedEpisode
 from zetta.skills.evolve.skill_texts import parameters_text
 from zetta.skills.package import SkillPackage
-from zetta.skills.package_files import PARAMETERS
 
 ALPHA: Final = 0.1
 """Share of successes that a new critic may disturb."""
@@ -38,7 +37,8 @@ class CalibratedNumbers:
     calibrated: bool
     """False when there were too few successes; then every number stays as the author wrote it."""
     level: int | None
-    """Steps of strictness above the author's numbers; None when no level keeps the bound."""
+    """Steps of strictness above the author's numbers; None when no level keeps the bound: then they
+    stay, and it is for shadow replay and the gate to say whether alarms in successes do harm."""
     values: Mapping[str, float] = field(default_factory=dict)
     """The numbers at this level."""
     alpha: float = ALPHA
@@ -48,11 +48,6 @@ class CalibratedNumbers:
     """Successes that the threshold is from: the author has not seen them."""
     note: str = ""
     """All this in a sentence."""
-
-    @property
-    def is_hopeless(self) -> bool:
-        """Whether no level keeps the critic quiet enough."""
-        return self.calibrated and self.level is None
 
 
 def calibrated_numbers(
@@ -91,11 +86,11 @@ def calibrated_numbers(
     )  # fmt: skip
 
 
-def as_strict(draft: Draft, values: Mapping[str, float]) -> Draft:
-    """Return a draft with other default numbers; everything else is as its author wrote it."""
-    known, _ = parse_parameters(draft.files[PARAMETERS])
+def as_strict(parameters: str, values: Mapping[str, float]) -> str:
+    """Return a `params.toml` with other defaults; bounds, units and words stay."""
+    known, _ = parse_parameters(parameters)
     changed = [replace(p, default=float(values.get(name, p.default))) for name, p in known.items()]
-    return replace(draft, files={**draft.files, PARAMETERS: parameters_text(changed)})
+    return parameters_text(changed)
 
 
 def _too_few(own: int, alpha: float) -> CalibratedNumbers:
@@ -111,8 +106,8 @@ def _note(level: int | None, package: SkillPackage, own: int, alpha: float) -> s
     asked = f"at most {alpha:.0%} of successes disturbed, by {own} held-out ones"
     if level is None:
         if not any(p.stricter for p in package.parameters.values()):
-            return f"{asked}: none of its numbers says which way is stricter"
-        return f"{asked}: no level of strictness keeps it quiet enough"
+            return f"{asked}: it disturbs more, and no number says which way is stricter"
+        return f"{asked}: it disturbs more at every level of strictness; the author's numbers stay"
     if level == 0:
         return f"{asked}: the author's numbers do"
     return f"{asked}: made stricter by {level} of 10 steps"

@@ -63,6 +63,7 @@ from zetta.skills.evolve.plans import GatePlan
 from zetta.skills.evolve.screen import ScreenResult, screen
 from zetta.skills.evolve.shadow_stage import shadow
 from zetta.skills.evolve.worlds import World
+from zetta.skills.package_files import PARAMETERS
 
 CANDIDATE, LOGS, PROGRAMS = "candidate", "logs", "programs"
 """Folders of a generation."""
@@ -178,11 +179,10 @@ class Generation:
             if not result.passed:
                 problem = "screen: " + "; ".join(result.problems[:3])
                 return _candidate(draft, "", draft, None, problem, result, cost())
-            numbers = self._calibrated(draft.name, development, found)
-            problem = f"calibration: {numbers.note}" if numbers.is_hopeless else ""
-            final = draft
-            if numbers.level and not problem:
-                final = as_strict(draft, numbers.values)
+            numbers, final, problem = self._calibrated(draft.name, development, found), draft, ""
+            if numbers.level:
+                strict = as_strict(draft.files[PARAMETERS], numbers.values)
+                final = replace(draft, files={**draft.files, PARAMETERS: strict})
                 result = self._screened_anew(final, brief, development)
                 problem = "; ".join(result.problems[:3])
         digest = "" if problem else load_bundle(str(self._candidate)).digest
