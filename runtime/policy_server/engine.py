@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import threading
 import time
+import traceback
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -128,7 +129,7 @@ class Engine:
         """What was counted so far."""
         with self._changed:
             calls = sum(len(session.calls) for session in self._sessions.values())
-            return self._tally.stats(len(self._sessions), calls)
+            return self._tally.stats(self._present(), calls)
 
     def open(self, robot: str, priority: int = 0) -> int:
         """Return the number of a new session; `robot` is for people to read.
@@ -140,7 +141,7 @@ class Engine:
         with self._changed:
             self._check_open()
             most = min(self._limits.max_sessions, self._seats.limit or self._limits.max_sessions)
-            if sum(not session.leaving for session in self._sessions.values()) >= most:
+            if self._present() >= most:
                 raise ConfigError(
                     f"all {most} sessions are taken ({self._robots()}); close one, wait until a "
                     "silent one expires, or allow more with zetta serve --max-sessions"
@@ -239,6 +240,9 @@ class Engine:
         if known is None or known.leaving:
             raise ConnectionLost(f"there is no session {session}; open one")
         return known
+
+    def _present(self) -> int:
+        return sum(not session.leaving for session in self._sessions.values())
 
     def _check_open(self) -> None:
         if self._draining:
@@ -346,7 +350,7 @@ class Engine:
         except Exception as error:  # the thread's boundary: whoever waits is told
             self._tally.failed += len(batch)
             for _, call in batch:
-                call.future.set_exception(explained(error))
+                call.future.set_exception(_said(error))
             return
         took = self._clock() - start
         self._tally.add(len(batch), work.rows, took)
@@ -362,9 +366,16 @@ class Engine:
         try:
             seats.reset(session, call.instruction, call.seed)
         except Exception as error:  # the thread's boundary: whoever waits is told
-            call.future.set_exception(explained(error))
+            call.future.set_exception(_said(error))
         else:
             call.future.set_result(None)
+
+
+def _said(error: Exception) -> ZettaError:
+    """Return what clients hear; the whole story of a fault goes to our own stderr."""
+    if not isinstance(error, ZettaError):
+        traceback.print_exception(error)
+    return explained(error)
 
 
 def _seats(make: Callable[[], Policy] | Policy) -> Seats:
