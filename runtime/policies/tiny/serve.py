@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
@@ -217,6 +217,30 @@ class TinyPolicy:
         self._acting, self._asking = generator_from(state.acting), generator_from(state.asking)
         self._gripper = Gripper(self._manifest.execution, self._manifest.phases)
         self._gripper.memory = state.gripper
+
+    def begin(self, instruction: str, seed: int) -> TinyPolicy:
+        """Return what remembers a new episode, on the same graphs.
+
+        Raises:
+            ConfigError: the instruction names nothing.
+        """
+        episode = TinyPolicy(self._spec.name, self._manifest, self._look, self._act)
+        episode.set_temperature(self._temperature)
+        episode.reset(instruction, seed)
+        return episode
+
+    def infer_batch(
+        self, episodes: Sequence[TinyPolicy], observations: Sequence[Observation], rows: int
+    ) -> list[ActionChunk]:
+        """Return a chunk for each episode.
+
+        One by one: `look.onnx` takes a single observation. Sessions share the weights, not time.
+
+        Raises:
+            SpecMismatch: a picture is missing or of another size.
+        """
+        pairs = zip(episodes, observations, strict=True)
+        return [episode.infer(observation) for episode, observation in pairs]
 
     def close(self) -> None:
         """Nothing is held."""

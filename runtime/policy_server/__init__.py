@@ -1,0 +1,1 @@
+"""Any policy behind a socket: one inference front, and doors to it."""
