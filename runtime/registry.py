@@ -25,6 +25,8 @@ POLICIES: Mapping[str, str] = {
     "toy/reach-exact": "zetta.runtime.policies.toy_reach:load",
     "toy/reach-clumsy": "zetta.runtime.policies.toy_reach:load",
     "random": "zetta.runtime.policies.random_actions:load",
+    "python:": "zetta.runtime.policies.python_factory:load",
+    "onnx:": "zetta.runtime.policies.onnx_file:load",
 }
 """Each is a factory `(name) -> Policy`. A name that ends in a colon is a scheme: what follows it,
 such as a folder of weights, is for the factory to read."""
