@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.runtime.policies.onnx_models import DECLARATION, write_example
+from tests.runtime.policies.pi0_models import MISSING, write_checkpoint
 from zetta.runtime import registry
 from zetta.runtime.core import (
     SENSING_LEVELS,
@@ -38,7 +39,7 @@ def load(name: str) -> Policy | str:
         return f"{name} cannot be loaded here: {error}"
 
 
-WRITTEN = ("python:", "onnx:")
+WRITTEN = ("python:", "onnx:", "pi0:")
 """Schemes of which an example is made here."""
 NAMES = [n for n in registry.names("policies") if not n.endswith(":")]
 
@@ -57,6 +58,10 @@ def name(request: pytest.FixtureRequest, folder: Path) -> str:
     if request.param == "onnx:":
         profile = 'render_profile = "toy-fast"\n[policy.action]'
         return write_example(folder, text=DECLARATION.replace("[policy.action]", profile))
+    if request.param == "pi0:":
+        if MISSING:
+            pytest.skip(f"needs {' and '.join(MISSING)}: pip install 'zetta[pi0]'")
+        return f"{write_checkpoint(folder / 'pi0')}@device=cpu"
     return str(request.param)
 
 
