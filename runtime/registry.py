@@ -24,6 +24,8 @@ POLICIES: Mapping[str, str] = {
     "toy/reach": "zetta.runtime.policies.toy_reach:load",
     "toy/reach-exact": "zetta.runtime.policies.toy_reach:load",
     "toy/reach-clumsy": "zetta.runtime.policies.toy_reach:load",
+    "openpi:": "zetta.runtime.foreign.openpi_client:load",
+    "gr00t:": "zetta.runtime.foreign.gr00t_client:load",
     "random": "zetta.runtime.policies.random_actions:load",
 }
 """Each is a factory `(name) -> Policy`. A name that ends in a colon is a scheme: what follows it,

@@ -59,7 +59,7 @@ def vector(proprio: Proprio, parts: tuple[Part, ...], convention: Convention) ->
 def proprio(t: float, felt: Felt, convention: Convention) -> Proprio:
     """Return what a robot feels from the numbers of a request.
 
-    What the protocol does not carry is NaN, except velocities of the gripper, which are 0.
+    What the protocol does not carry is NaN; joints are then none, and the gripper's velocity is 0.
     """
     base = felt.get(("base_pos", 0))
     pose = None
@@ -136,7 +136,7 @@ def _arm(felt: Felt, k: int, convention: Convention, base: Array | None) -> ArmS
         place = origin + _about_z(get("ee_pos_base"), yaw)
         about = np.array([0.0, 0.0, math.sin(yaw / 2), math.cos(yaw / 2)])
         turn = _times(about, get("ee_quat_base"))
-    joints = get("joint_pos")
+    joints = felt.get(("joint_pos", k), np.zeros(0))
     return ArmState(
         read_only(place), read_only(turn), read_only(joints), _opening(felt, k, convention)
     )

@@ -1,0 +1,1 @@
+"""A policy behind a socket, for our own clients and for other people's."""
