@@ -86,7 +86,9 @@ class Scene:
 
 # --------------------------------------------------------------------------- specs
 
-ActionKind: TypeAlias = Literal["delta_pose", "target_pose", "joint_position", "waypoint"]
+ActionKind: TypeAlias = Literal[
+    "delta_pose", "target_pose", "joint_position", "joint_velocity", "waypoint"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,8 @@ class ActionSpec:
 
     `delta_pose`: per arm `dx dy dz` (unit: `scale[i]` metres per 1.0), `rx ry rz` axis-angle
     (`scale[i]` radians per 1.0), gripper. `target_pose`: per arm absolute `x y z` in metres,
-    absolute axis-angle in radians, gripper.
+    absolute axis-angle in radians, gripper. `joint_position`: per arm absolute radians, gripper.
+    `joint_velocity`: per arm `scale[i]` radians for each tick per 1.0, gripper.
     """
 
     kind: ActionKind
