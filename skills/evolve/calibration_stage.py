@@ -21,10 +21,12 @@ from zetta.critics.parameters import parse_parameters
 from zetta.runtime.errors import ConfigError
 from zetta.skills.bundles import LoadedBundle
 from zetta.skills.calibrated import Ladder, Replayed, scores_of
+from zetta.skills.compiled import run_windows
 from zetta.skills.evolve.alarms import check_signals, untouched
-from zetta.skills.evolve.authors import WatchedEpisode
+from zetta.skills.evolve.authors import Draft, WatchedEpisode
 from zetta.skills.evolve.skill_texts import parameters_text
 from zetta.skills.package import SkillPackage
+from zetta.skills.package_files import PARAMETERS, REPLAY
 
 ALPHA: Final = 0.1
 """Share of successes that a new critic may disturb."""
@@ -91,6 +93,20 @@ def as_strict(parameters: str, values: Mapping[str, float]) -> str:
     known, _ = parse_parameters(parameters)
     changed = [replace(p, default=float(values.get(name, p.default))) for name, p in known.items()]
     return parameters_text(changed)
+
+
+def stricter_draft(draft: Draft, package: SkillPackage, values: Mapping[str, float]) -> Draft:
+    """Return a draft with other default numbers, without the windows that they no longer meet.
+
+    Args:
+        draft: as its author wrote it.
+        package: the draft as it was loaded, at the author's numbers.
+        values: the new numbers.
+    """
+    unmet = {f"{REPLAY}/{each.window}.json" for each in run_windows(package, values)
+             if not each.passed}  # fmt: skip
+    files = {path: text for path, text in draft.files.items() if path not in unmet}
+    return replace(draft, files={**files, PARAMETERS: as_strict(draft.files[PARAMETERS], values)})
 
 
 def _too_few(own: int, alpha: float) -> CalibratedNumbers:

@@ -29,8 +29,8 @@ from zetta.skills.evolve.branch_stage import branch_out
 from zetta.skills.evolve.briefs import halves, watched_episodes
 from zetta.skills.evolve.calibration_stage import (
     CalibratedNumbers,
-    as_strict,
     calibrated_numbers,
+    stricter_draft,
 )
 from zetta.skills.evolve.campaign import STAGES, Block, Campaign, Stage
 from zetta.skills.evolve.candidates import write_candidate
@@ -63,7 +63,7 @@ from zetta.skills.evolve.plans import GatePlan
 from zetta.skills.evolve.screen import ScreenResult, screen
 from zetta.skills.evolve.shadow_stage import shadow
 from zetta.skills.evolve.worlds import World
-from zetta.skills.package_files import PARAMETERS
+from zetta.skills.package import SkillPackage
 
 CANDIDATE, LOGS, PROGRAMS = "candidate", "logs", "programs"
 """Folders of a generation."""
@@ -179,20 +179,19 @@ class Generation:
             if not result.passed:
                 problem = "screen: " + "; ".join(result.problems[:3])
                 return _candidate(draft, "", draft, None, problem, result, cost())
-            numbers, final, problem = self._calibrated(draft.name, development, found), draft, ""
+            package = self._package(draft.name)
+            numbers, final, problem = self._calibrated(package, development, found), draft, ""
             if numbers.level:
-                strict = as_strict(draft.files[PARAMETERS], numbers.values)
-                final = replace(draft, files={**draft.files, PARAMETERS: strict})
+                final = stricter_draft(draft, package, numbers.values)
                 result = self._screened_anew(final, brief, development)
                 problem = "; ".join(result.problems[:3])
         digest = "" if problem else load_bundle(str(self._candidate)).digest
         return _candidate(draft, digest, final, numbers, problem, result, cost())
 
     def _calibrated(
-        self, skill: str, development: Development, found: Diagnosed
+        self, package: SkillPackage, development: Development, found: Diagnosed
     ) -> CalibratedNumbers:
         world = self.setting.world
-        package = next(p for p in load_bundle(str(self._candidate)).packages if p.name == skill)
         _, held_out = halves(development.episodes)
         successes = [each for each in held_out if each.success]
         watched = watched_episodes(successes, found, world.read, world.sensing)
@@ -300,6 +299,9 @@ class Generation:
     @property
     def _candidate(self) -> Path:
         return self._folder / CANDIDATE
+
+    def _package(self, skill: str) -> SkillPackage:
+        return next(p for p in load_bundle(str(self._candidate)).packages if p.name == skill)
 
     @property
     def _parent(self) -> LoadedBundle:

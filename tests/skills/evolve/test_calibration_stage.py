@@ -7,13 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.skills.evolve.drafts import PARAMETERS, draft_of
+from tests.skills.evolve.drafts import PARAMETERS, draft_of, episodes
 from tests.skills.evolve.test_shadow_stage import STALL_S, bundle_of, stalled
 from zetta.critics.parameters import parse_parameters
 from zetta.runtime.errors import ConfigError
 from zetta.runtime.records import from_json, to_json
 from zetta.skills.evolve.authors import WatchedEpisode
-from zetta.skills.evolve.calibration_stage import CalibratedNumbers, as_strict, calibrated_numbers
+from zetta.skills.evolve.calibration_stage import (
+    CalibratedNumbers,
+    as_strict,
+    calibrated_numbers,
+    stricter_draft,
+)
+from zetta.skills.evolve.draft_check import replayed_alarms, with_windows
 from zetta.skills.evolve.shadow_stage import shadow
 from zetta.skills.package import SkillPackage
 
@@ -67,6 +73,26 @@ def test_a_critic_becomes_as_strict_as_held_out_successes_ask_for(tmp_path: Path
     assert {n: replace(p, default=0.0) for n, p in after.items()} == {
         n: replace(p, default=0.0) for n, p in before.items()
     }
+
+
+def test_windows_that_stricter_numbers_do_not_meet_go(tmp_path: Path) -> None:
+    logs = episodes(1, 1)
+    bare = draft_of()
+    loaded = bundle_of(tmp_path / "bare", bare).packages[0]
+    alarms = replayed_alarms(loaded, logs)
+    draft = with_windows(bare, loaded, logs, alarms)
+    package = bundle_of(tmp_path / "lax", draft).packages[0]
+    windows = {path for path in draft.files if path.startswith("replay/")}
+    assert {w.expect for w in package.windows} == {"fires", "silent"}
+
+    strict = stricter_draft(draft, package, {"stall": 3.0})
+
+    kept = {path for path in strict.files if path.startswith("replay/")}
+    loaded = bundle_of(tmp_path / "strict", strict).packages[0]
+    assert kept < windows
+    assert {w.expect for w in loaded.windows} == {"silent"}
+    assert loaded.parameters["stall"].default == 3.0
+    assert stricter_draft(draft, package, {"stall": STALL_S}).files.keys() == draft.files.keys()
 
 
 def test_one_disturbed_success_of_nineteen_is_forgiven(package: SkillPackage) -> None:
