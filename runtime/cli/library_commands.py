@@ -234,8 +234,9 @@ def library_rows(shelf: UserLibrary) -> list[dict[str, output.Json]]:
 
 def _offer(wanted: str, evidence: Path | None) -> tuple[Path, PromotionEvidence | None]:
     """Return the package that is offered and what speaks for it."""
-    from zetta.skills.evolve.campaign import MANIFEST, read_manifest
-    from zetta.skills.promotions import offered_by, read_evidence
+    from zetta.skills.evolve.campaign import MANIFEST
+    from zetta.skills.evolve.promotion_stage import check_offer
+    from zetta.skills.promotions import PROMOTION, offered_by, read_evidence
     from zetta.skills.shelf import find_package
 
     folder = Path(wanted)
@@ -246,12 +247,7 @@ def _offer(wanted: str, evidence: Path | None) -> tuple[Path, PromotionEvidence 
     offer = offered_by(folder)
     if offer is None:
         raise ConfigError(f"the campaign {folder} has promoted nothing")
-    sealed = read_manifest(folder).digest
-    if offer[1].campaign != sealed:
-        raise ConfigError(
-            f"the evidence in {folder} is of the campaign {offer[1].campaign[:12]} and this one is "
-            f"{sealed[:12]}; files of two campaigns were mixed"
-        )
+    check_offer(folder, offer[1], offer[0].parent.parent / PROMOTION)
     return offer
 
 

@@ -15,10 +15,11 @@ from zetta.skills.evolve.gate_run import (
     against_controls,
     against_parent,
     no_harm,
+    policy_seed,
     scene_name,
 )
 from zetta.skills.evolve.gates import admit, decide, is_admitted
-from zetta.skills.evolve.generation_records import Cost, GateStage
+from zetta.skills.evolve.generation_records import Cost, Developed, GateStage
 from zetta.skills.evolve.ledger import Ledger, Opening, open_gate, sealed_boundary
 from zetta.skills.evolve.plans import GatePlan
 from zetta.skills.evolve.stages import judge_superiority
@@ -38,6 +39,17 @@ class Blocks:
     """Some of those, on which the parent failed, with fresh policy seeds."""
     regression: tuple[Trial, ...]
     sealed: tuple[Trial, ...]
+
+
+def again(failed: Sequence[Developed], count: int) -> tuple[Trial, ...]:
+    """Return failed scenes with fresh policy seeds, each scene again where there are too few."""
+    return tuple(
+        replace(
+            failed[k % len(failed)].trial,
+            policy_seed=policy_seed(f"again/{failed[k % len(failed)].trial.scene}/{k}"),
+        )
+        for k in range(count)
+    )
 
 
 class GateStages:

@@ -42,13 +42,12 @@ from zetta.skills.evolve.gate_run import (
     policy_seed,
     scene_name,
 )
-from zetta.skills.evolve.gate_stages import Blocks, GateStages
+from zetta.skills.evolve.gate_stages import Blocks, GateStages, again
 from zetta.skills.evolve.gates import GateVerdict, decide, record
 from zetta.skills.evolve.generation_records import (
     Branched,
     Candidate,
     Cost,
-    Developed,
     Development,
     Diagnosed,
     GateStage,
@@ -60,6 +59,7 @@ from zetta.skills.evolve.generation_records import (
 )
 from zetta.skills.evolve.ledger import Ledger, open_gate
 from zetta.skills.evolve.plans import GatePlan
+from zetta.skills.evolve.promotion_stage import check_committed
 from zetta.skills.evolve.screen import ScreenResult, screen
 from zetta.skills.evolve.shadow_stage import shadow
 from zetta.skills.evolve.worlds import World
@@ -249,7 +249,7 @@ class Generation:
         plan = self.setting.plan
         blocks = Blocks(
             seen=tuple(scene_name(each.trial) for each in development.episodes),
-            failed=_again(development.ended(False), plan.budget.same_scene),
+            failed=again(development.ended(False), plan.budget.same_scene),
             regression=self._trials("regression", plan.budget.no_harm, candidate.digest),
             sealed=self._trials("confirmation", plan.budget.confirmation, candidate.digest),
         )
@@ -267,6 +267,7 @@ class Generation:
         return judged
 
     def _judge(self, candidate: Candidate, last: GateStage) -> Judged:
+        check_committed(self._candidate, candidate)
         plan, evidence = self.setting.plan, last.evidence
         verdict = decide(plan, last.opening, evidence)
         ledger = self.ledger
@@ -350,11 +351,16 @@ class Generation:
         )
 
     def _restore(self, candidate: Candidate) -> None:
-        """Write the candidate's folder again where it was lost: the record vouches for it."""
+        """Write the candidate's folder again where it was lost: the record vouches for it.
+
+        Raises:
+            ConfigError: it holds something else.
+        """
         if not self._candidate.exists():
             draft = Draft(candidate.name, candidate.files, candidate.hypothesis)
             folders = [package.folder for package in self._parent.packages]
             write_candidate(draft, folders, self._candidate)
+        check_committed(self._candidate, candidate)
 
     @contextmanager
     def _metered(self) -> Iterator[Callable[[], Cost]]:
@@ -366,17 +372,6 @@ class Generation:
             return Cost(now - rollouts, round(used - cpu, 2), round(time.monotonic() - start, 2))
 
         yield cost
-
-
-def _again(failed: Sequence[Developed], count: int) -> tuple[Trial, ...]:
-    """Return failed scenes with fresh policy seeds, each scene again where there are too few."""
-    return tuple(
-        replace(
-            failed[k % len(failed)].trial,
-            policy_seed=policy_seed(f"again/{failed[k % len(failed)].trial.scene}/{k}"),
-        )
-        for k in range(count)
-    )
 
 
 def _screened(candidate: Candidate) -> Screened | Skipped:
@@ -396,5 +391,5 @@ def _candidate(
 ) -> Candidate:
     return Candidate(
         final.name, digest, final.hypothesis, dict(final.files), handed_in.digest,
-        dict(final.cost), problem, result, cost, numbers, final.digest,
+        dict(final.cost), problem, result, cost, numbers, final.digest, result.digest,
     )  # fmt: skip

@@ -105,6 +105,8 @@ class Candidate:
     """How much stricter its critic was made than the author wrote it."""
     judged: str = ""
     """As `draft`, after calibration."""
+    package: str = ""
+    """Digest of its package, as `SkillPackage.digest`."""
 
 
 @dataclass(frozen=True, slots=True)
