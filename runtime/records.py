@@ -8,10 +8,20 @@ from __future__ import annotations
 
 import math
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
-from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    Literal,
+    TypeAlias,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import numpy as np
 
@@ -55,63 +65,149 @@ def from_json(kind: type[T], plain: object) -> T:
     Raises:
         SpecMismatch: `plain` is no such record.
     """
-    return cast(T, _read(kind, plain, kind.__name__))
-
-
-def _read(kind: Any, plain: Any, where: str) -> Any:
-    if kind is Any or kind is object:
-        return plain
-    origin, arguments = get_origin(kind), get_args(kind)
-    if origin in (Union, types.UnionType):
-        return _read_union(arguments, plain, where)
-    if origin is Literal:
-        return _checked(plain in arguments, plain, where, str(arguments))
-    if origin is np.ndarray:
-        dtype = np.dtype(get_args(arguments[1])[0])
-        got = getattr(plain, "dtype", type(plain))
-        _checked(isinstance(plain, np.ndarray) and got == dtype, got, where, f"{dtype} in an array")
-        return plain
-    if origin is tuple:
-        _checked(isinstance(plain, list), plain, where, "a list")
-        return tuple(_read(arguments[0], item, where) for item in plain)
-    if isinstance(origin, type) and issubclass(origin, Mapping):
-        _checked(isinstance(plain, dict), plain, where, "an object")
-        return {key: _read(arguments[1], item, f"{where}.{key}") for key, item in plain.items()}
-    if is_dataclass(kind):
-        return _read_record(cast(type, kind), plain, where)
-    if kind is float:
-        number = isinstance(plain, int | float) and not isinstance(plain, bool)
-        _checked(plain is None or number, plain, where, "a number")
-        return math.nan if plain is None else float(plain)
-    return _checked(type(plain) is kind, plain, where, getattr(kind, "__name__", str(kind)))
-
-
-def _read_union(kinds: tuple[Any, ...], plain: Any, where: str) -> Any:
-    if set(kinds) == {Init, Sampled}:
-        return Sampled() if plain == "sampled" else Init(_read(int, plain, where))
-    if plain is None:
-        return _checked(type(None) in kinds, plain, where, "a value")
-    (kind,) = (k for k in kinds if k is not type(None))
-    return _read(kind, plain, where)
-
-
-def _read_record(kind: type, plain: Any, where: str) -> Any:
-    _checked(isinstance(plain, dict), plain, where, f"a {kind.__name__}")
-    hints = _hints(kind)
-    unknown = sorted(set(plain) - set(hints))
-    _checked(not unknown, unknown, where, f"only {', '.join(hints)}")
     try:
-        return kind(**{k: _read(hints[k], item, f"{where}.{k}") for k, item in plain.items()})
-    except TypeError as error:
-        raise SpecMismatch(f"{where} is incomplete: {error}") from error
+        return cast(T, _reader(cast(Hashable, kind))(plain))
+    except _Unfit as unfit:
+        where = ".".join((kind.__name__, *reversed(unfit.path)))
+        raise SpecMismatch(f"{where}{unfit.said}") from None
+
+
+Reader: TypeAlias = Callable[[Any], Any]
+
+
+class _Unfit(Exception):
+    """What does not fit, and where it was found, the innermost name first."""
+
+    def __init__(self, said: str) -> None:
+        self.said, self.path = said, list[str]()
+
+
+def _refused(plain: Any, expected: str) -> _Unfit:
+    return _Unfit(f": got {plain!r}, expected {expected}")
 
 
 @cache
-def _hints(kind: type) -> dict[str, Any]:
-    return get_type_hints(kind)
+def _reader(kind: Any) -> Reader:
+    """Return what reads values of a type hint. Made once: hints are slow to take apart."""
+    if kind is Any or kind is object:
+        return lambda plain: plain
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in (Union, types.UnionType):
+        return _union_reader(arguments)
+    if origin is Literal:
+        return _literal_reader(arguments)
+    if origin is np.ndarray:
+        return _array_reader(np.dtype(get_args(arguments[1])[0]))
+    if origin is tuple:
+        return _tuple_reader(arguments[0])
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return _mapping_reader(arguments[1])
+    if is_dataclass(kind):
+        return _record_reader(cast(type, kind))
+    return _float if kind is float else _exact_reader(kind)
 
 
-def _checked(fits: bool, plain: Any, where: str, expected: str) -> Any:
-    if not fits:
-        raise SpecMismatch(f"{where}: got {plain!r}, expected {expected}")
-    return plain
+def _union_reader(kinds: tuple[Any, ...]) -> Reader:
+    if set(kinds) == {Init, Sampled}:
+        number = _reader(int)
+        return lambda plain: Sampled() if plain == "sampled" else Init(number(plain))
+    optional = type(None) in kinds
+    (kind,) = (k for k in kinds if k is not type(None))
+    inner = _reader(kind)
+
+    def read(plain: Any) -> Any:
+        if plain is not None:
+            return inner(plain)
+        if not optional:
+            raise _refused(plain, "a value")
+        return None
+
+    return read
+
+
+def _literal_reader(choices: tuple[Any, ...]) -> Reader:
+    kinds = {type(choice) for choice in choices}
+
+    def read(plain: Any) -> Any:
+        if type(plain) not in kinds or plain not in choices:
+            raise _refused(plain, str(choices))
+        return plain
+
+    return read
+
+
+def _array_reader(dtype: np.dtype[Any]) -> Reader:
+    def read(plain: Any) -> Any:
+        if not isinstance(plain, np.ndarray) or plain.dtype != dtype:
+            got = getattr(plain, "dtype", type(plain))
+            raise _refused(got, f"{dtype} in an array")
+        return plain
+
+    return read
+
+
+def _tuple_reader(kind: Any) -> Reader:
+    inner = _reader(kind)
+
+    def read(plain: Any) -> Any:
+        if not isinstance(plain, list):
+            raise _refused(plain, "a list")
+        return tuple([inner(item) for item in plain])
+
+    return read
+
+
+def _mapping_reader(kind: Any) -> Reader:
+    inner = _reader(kind)
+
+    def read(plain: Any) -> Any:
+        if not isinstance(plain, dict) or not all(type(key) is str for key in plain):
+            raise _refused(plain, "an object")
+        return {key: _within(key, inner, item) for key, item in plain.items()}
+
+    return read
+
+
+def _record_reader(kind: type) -> Reader:
+    readers = {name: _reader(hint) for name, hint in get_type_hints(kind).items()}
+
+    def read(plain: Any) -> Any:
+        if not isinstance(plain, dict):
+            raise _refused(plain, f"a {kind.__name__}")
+        if not plain.keys() <= readers.keys():
+            unknown = sorted(plain.keys() - readers.keys(), key=str)
+            raise _refused(unknown, f"only {', '.join(readers)}")
+        values = {name: _within(name, readers[name], item) for name, item in plain.items()}
+        try:
+            return kind(**values)
+        except TypeError as error:
+            raise _Unfit(f" is incomplete: {error}") from error
+
+    return read
+
+
+def _within(name: str, read: Reader, plain: Any) -> Any:
+    try:
+        return read(plain)
+    except _Unfit as unfit:
+        unfit.path.append(name)
+        raise
+
+
+def _float(plain: Any) -> float:
+    if plain is None:
+        return math.nan
+    if not isinstance(plain, int | float) or isinstance(plain, bool):
+        raise _refused(plain, "a number")
+    return float(plain)
+
+
+def _exact_reader(kind: Any) -> Reader:
+    name = getattr(kind, "__name__", str(kind))
+
+    def read(plain: Any) -> Any:
+        if type(plain) is not kind:
+            raise _refused(plain, name)
+        return plain
+
+    return read

@@ -34,6 +34,8 @@ from zetta.runtime.wire import (
 
 WAITING_MESSAGES: Final = 16
 """Whole messages that are kept for one peer; whoever sends more at once waits."""
+LARGE_BYTES: Final = 2**14
+"""Parts above this are not copied when they are received."""
 LINGER_MS: Final = 1000
 """How long a server that ends may still be sending its last replies."""
 
@@ -63,7 +65,7 @@ class Dealer:
         self._calls = 0
         self._late = 0
         self._rebuilt = 0
-        self._socket, self._monitor = self._connected()
+        self._connect()
 
     @property
     def endpoint(self) -> str:
@@ -98,7 +100,8 @@ class Dealer:
         deadline = time.monotonic() + within_s
         self._forget_events()
         with contextlib.suppress(zmq.Again):  # a full queue is a server that does not answer
-            self._socket.send_multipart(frames if place is None else place(frames), zmq.NOBLOCK)
+            placed = frames if place is None else place(frames)
+            self._socket.send_multipart(placed, zmq.NOBLOCK, copy=False)
         try:
             reply = self._awaited(do, deadline, within_s)
         except (Timeout, ConnectionLost, SpecMismatch):
@@ -123,7 +126,7 @@ class Dealer:
         """Throw the socket away, with everything that is still under way, and make another."""
         self.close()
         self._rebuilt += 1
-        self._socket, self._monitor = self._connected()
+        self._connect()
 
     def close(self, linger_ms: int = 0) -> None:
         """Close the socket; calling it again does nothing."""
@@ -133,7 +136,7 @@ class Dealer:
         self._monitor.close(0)
         self._socket.close(linger_ms)
 
-    def _connected(self) -> tuple[Socket, Socket]:
+    def _connect(self) -> None:
         socket: Socket = zmq.Context.instance().socket(zmq.DEALER)
         socket.linger = 0  # what nobody takes must not keep this process alive
         socket.maxmsgsize = MAX_MESSAGE_BYTES
@@ -152,15 +155,14 @@ class Dealer:
             monitor.close(0)
             socket.close(0)
             raise ConfigError(f"cannot connect to {self._endpoint}: {error}") from error
-        return socket, monitor
+        self._socket, self._monitor, self._poller = socket, monitor, zmq.Poller()
+        self._poller.register(socket, zmq.POLLIN)
+        self._poller.register(monitor, zmq.POLLIN)
 
     def _awaited(self, do: str, deadline: float, within_s: float) -> Reply:
-        poller = zmq.Poller()
-        poller.register(self._socket, zmq.POLLIN)
-        poller.register(self._monitor, zmq.POLLIN)
         while True:
             left_ms = math.ceil(max(0.0, deadline - time.monotonic()) * 1000)
-            ready = dict(poller.poll(left_ms))
+            ready = dict(self._poller.poll(left_ms))
             if self._socket in ready:
                 reply = read_reply(self._socket.recv_multipart(zmq.NOBLOCK))
                 if reply.id == self._calls:
@@ -185,9 +187,8 @@ class Dealer:
 
     def _forget_events(self) -> None:
         # What broke between two calls has been mended since, or will show in this one.
-        with contextlib.suppress(zmq.Again):
-            while True:
-                self._monitor.recv_multipart(zmq.NOBLOCK)
+        while self._monitor.poll(0):
+            self._monitor.recv_multipart(zmq.NOBLOCK)
 
 
 class Router:
@@ -231,12 +232,14 @@ class Router:
         self.socket.curve_publickey = keys.public.encode()
         self.socket.curve_secretkey = keys.secret.encode()
 
-    def receive(self) -> list[bytes] | None:
+    def receive(self) -> list[Frame] | None:
         """Return the next message, its sender first; None when none is waiting."""
         try:
-            return self.socket.recv_multipart(zmq.NOBLOCK)
+            parts = self.socket.recv_multipart(zmq.NOBLOCK, copy=False)
         except zmq.Again:
             return None
+        # Pictures stay where they were received; copying a small part is cheaper than its view.
+        return [part.buffer if len(part) > LARGE_BYTES else part.bytes for part in parts]
 
     def send(self, peer: bytes, frames: list[Frame]) -> None:
         """Send to `peer`; what a vanished or stuck peer does not take is dropped."""

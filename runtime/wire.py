@@ -16,6 +16,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
 import msgpack
@@ -195,17 +196,27 @@ def to_wire(value: object) -> Any:
     >>> to_wire(Init(3)), to_wire(Sampled())
     (3, 'sampled')
     """
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, Init):
         return value.k
     if isinstance(value, Sampled):
         return "sampled"
     if is_dataclass(value) and not isinstance(value, type):
-        return {f.name: to_wire(getattr(value, f.name)) for f in fields(value)}
+        return {name: to_wire(getattr(value, name)) for name in _names(type(value))}
     if isinstance(value, Mapping):
         return {key: to_wire(item) for key, item in value.items()}
     if isinstance(value, tuple | list):
         return [to_wire(item) for item in value]
     return value
+
+
+_PLAIN: Final = frozenset({float, int, str, bool, bytes, type(None), np.ndarray})
+
+
+@cache
+def _names(kind: type) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))
 
 
 def from_wire(kind: type[T], plain: object) -> T:

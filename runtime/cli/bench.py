@@ -17,10 +17,12 @@ from zetta.critics.bench_isolation import isolation_figures
 from zetta.runtime.benchmarks import Figure, compare
 from zetta.runtime.cli import output
 from zetta.runtime.cli.assemble import EXPERT, Assembler, find_simulator
+from zetta.runtime.cli.bench_batching import batching_figures
 from zetta.runtime.cli.bench_diagnosis import diagnosis_figures
 from zetta.runtime.cli.bench_process import ArmPlace, ArmProcess, PictureArm, ReplayArm
 from zetta.runtime.cli.bench_sight import sight_figures
 from zetta.runtime.cli.bench_tick import tick_figures
+from zetta.runtime.cli.bench_wire import wire_figures
 from zetta.runtime.cli.graphics import choose_graphics
 from zetta.runtime.cli.number_lists import parse_numbers
 from zetta.runtime.cli.run_plan import DEFAULTS
@@ -56,7 +58,10 @@ class Bench:
 
 def command(
     names: Annotated[
-        list[str], typer.Argument(help="sim, policy, loop, tick, critics, sight, diagnosis.")
+        list[str],
+        typer.Argument(
+            help="Any of: sim, policy, loop, tick, critics, sight, diagnosis, wire, batching."
+        ),
     ],
     sim: Annotated[str, typer.Option(help="Simulator.")] = "libero",
     suite: Annotated[str, typer.Option(help="Suite; the first of the simulator.")] = "",
@@ -218,6 +223,16 @@ def bench_diagnosis(wanted: Bench) -> list[Figure]:
     return diagnosis_figures(wanted.policy, wanted.scenes)
 
 
+def bench_wire(wanted: Bench) -> list[Figure]:
+    """Time round trips to a served policy against HTTP with JSON."""
+    return wire_figures(wanted.blocks)
+
+
+def bench_batching(wanted: Bench) -> list[Figure]:
+    """Measure what batching brings eight clients, and what it costs one."""
+    return batching_figures(wanted.blocks)
+
+
 BENCHMARKS: Final[Mapping[str, Callable[[Bench], list[Figure]]]] = {
     "sim": bench_sim,
     "policy": bench_policy,
@@ -226,6 +241,8 @@ BENCHMARKS: Final[Mapping[str, Callable[[Bench], list[Figure]]]] = {
     "critics": bench_critics,
     "sight": bench_sight,
     "diagnosis": bench_diagnosis,
+    "wire": bench_wire,
+    "batching": bench_batching,
 }
 
 

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias
 
@@ -21,6 +22,7 @@ from zetta.runtime.policy_server.doors import Door
 from zetta.runtime.policy_server.engine import Engine
 from zetta.runtime.policy_server.limits import ServingLimits
 from zetta.runtime.policy_server.zmq_door import DEFAULT_BIND, ZmqDoor
+from zetta.runtime.transport import check_bind
 
 app = typer.Typer(
     add_completion=False,
@@ -29,6 +31,7 @@ app = typer.Typer(
 )
 
 STATUS_EVERY_S: Final = 10.0
+METRICS: Final = "zetta.runtime.policy_server.metrics"
 OnReady: TypeAlias = Callable[[str, str], None]
 """Told the endpoint and the instance once clients can connect."""
 
@@ -40,9 +43,11 @@ class DoorKind:
     make: Callable[[ServerKeys | None, OnReady], Door]
     bind: str
     """Where it listens unless told otherwise."""
+    check: Callable[[str, bool], None] | None = None
+    """Refuses an address, given whether there are keys, before a policy is loaded for nothing."""
 
 
-DOORS: Final[Mapping[str, DoorKind]] = {"zmq": DoorKind(ZmqDoor, DEFAULT_BIND)}
+DOORS: Final[Mapping[str, DoorKind]] = {"zmq": DoorKind(ZmqDoor, DEFAULT_BIND, check_bind)}
 """Each name is a value of `--door`."""
 
 
@@ -79,12 +84,17 @@ def serve(
     registry.check_policy(policy)
     limits = ServingLimits(max_sessions=max_sessions, max_rows=batch, idle_s=idle)
     server_keys = None if keys is None else read_server_keys(keys)
-    place = bind or DOORS[door].bind
+    kind = DOORS[door]
+    place = bind or kind.bind
+    if kind.check is not None:
+        kind.check(place, server_keys is not None)
+    if metrics is not None:
+        import_module(METRICS)  # says at once which extra is missing
 
     def on_ready(endpoint: str, instance: str) -> None:
         _announce(policy, door, endpoint, instance, as_json)
 
-    way_in = DOORS[door].make(server_keys, on_ready)
+    way_in = kind.make(server_keys, on_ready)
     with _ending() as ending:
         output.note(f"loading {policy}")
         engine = Engine(lambda: registry.policy(policy), limits)

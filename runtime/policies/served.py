@@ -33,7 +33,7 @@ from zetta.runtime.transport import Dealer, check_bind
 from zetta.runtime.wire import MAX_MESSAGE_BYTES, Frame, from_wire, to_wire
 
 SCHEME: Final = "zmq://"
-OPTIONS: Final = ("keys", "robot", "within", "reset_within", "shared")
+OPTIONS: Final = ("keys", "robot", "within", "reset_within", "shared", "priority")
 SPARE_BYTES: Final = 2**16
 """Room in shared memory beside pictures and depth."""
 
@@ -52,6 +52,8 @@ class ServedSettings:
     """File of `zetta serve keygen`."""
     robot: str = ""
     """A robot has one session: the newest. Empty: a name that nobody else has."""
+    priority: int = 0
+    """Among the robots of the server, higher goes first."""
     shared: bool = True
     """Let pictures go through shared memory where both sides are on one host."""
 
@@ -173,7 +175,7 @@ class ServedPolicy:
             )
         frames = self._segment()
         offered = None if frames is None else to_wire(frames.offer)
-        given = {"robot": self._robot, "priority": 0, "shared": offered}
+        given = {"robot": self._robot, "priority": self._settings.priority, "shared": offered}
         try:
             told = self._told(self._dealer.call("open", given, self._settings.within_s))
         except BaseException:
@@ -289,6 +291,7 @@ def parse(name: str) -> ServedSettings:
         endpoint=f"ipc://{where}" if where.startswith("/") else f"tcp://{where}",
         keys=Path(options["keys"]).expanduser() if "keys" in options else None,
         robot=options.get("robot", ""),
+        priority=_whole(name, options.get("priority", "0")),
         shared=options.get("shared", "yes") != "no",
         **{field: _number(name, options[key]) for field, key in seconds.items() if key in options},
     )
@@ -308,11 +311,21 @@ def _number(name: str, text: str) -> float:
         raise ConfigError(f"the policy {name!r} has {text!r} where seconds belong") from None
 
 
+def _whole(name: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ConfigError(
+            f"the policy {name!r} has {text!r} where a whole number belongs"
+        ) from None
+
+
 def load(name: str) -> ServedPolicy:
     """Connect to the policy server of `zmq://HOST:PORT[@OPTION=VALUE,...]`.
 
     Options: `keys` (a client key file), `within` and `reset_within` (seconds), `robot` (a name for
-    people and for taking a lost session over), `shared=no` (frames over the socket only).
+    people and for taking a lost session over), `priority` (higher goes first), `shared=no` (frames
+    over the socket only).
 
     Raises:
         ConfigError: no such place or option.

@@ -130,23 +130,33 @@ def waited(pace: Pace, gap_s: float) -> Pace:
 
 
 def saving_s(pace: Pace) -> float:
-    """Return the seconds that one row saves in a batch; a first guess before one was measured.
+    """Return the seconds that one row saves in a batch: what an inference costs without rows.
+
+    Before two sizes were measured it is guessed high, so that they will be.
 
     >>> round(saving_s(Pace({1: 0.021, 8: 0.028})), 3)
     0.02
     """
-    single = pace.cost_s.get(1)
-    if single is None:
+    if not pace.cost_s:
         return 0.0
-    largest = max(pace.cost_s)
-    if largest == 1:
-        return single  # to be found out, once
-    return max(0.0, single - (pace.cost_s[largest] - single) / (largest - 1))
+    return _line(pace)[0]
 
 
 def _alone_is_best(pace: Pace) -> bool:
     """Tell whether a batch costs as much as its rows one by one."""
-    return 1 in pace.cost_s and saving_s(pace) <= WORTH * pace.cost_s[1]
+    fixed_s, row_s = _line(pace)
+    return len(pace.cost_s) > 1 and fixed_s <= WORTH * (fixed_s + row_s)
+
+
+def _line(pace: Pace) -> tuple[float, float]:
+    """Return the seconds of an inference without rows, and those of each row."""
+    if not pace.cost_s:
+        return 0.0, 0.0
+    small, large = min(pace.cost_s), max(pace.cost_s)
+    if small == large:
+        return pace.cost_s[small], 0.0
+    row_s = max(0.0, (pace.cost_s[large] - pace.cost_s[small]) / (large - small))
+    return max(0.0, pace.cost_s[small] - small * row_s), row_s
 
 
 def _urgency(each: Waiting) -> tuple[int, float, float, int]:

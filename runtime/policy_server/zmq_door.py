@@ -133,5 +133,5 @@ def _answer(
                 message = router.receive()
                 if message is None:
                     break
-                reception.take(message[0], message[1:])
+                reception.take(bytes(message[0]), message[1:])
         reception.expire()

@@ -319,11 +319,22 @@ def test_records_arrive_as_they_were(record: Any) -> None:
         (Task, {"suite": "a", "index": "0", "instruction": "", "max_steps": 1}),
         (Task, {"suite": "a", "index": 0, "instruction": "", "max_steps": 1, "more": 2}),
         (Verdict, {"decision": "maybe"}),
+        (Verdict, {"decision": "pass", b"evidence": {}, "nothing": 1}),
+        (Verdict, {"decision": "pass", "evidence": {b"opening": 1.0}}),
     ],
 )
 def test_what_is_no_record_of_its_kind_is_refused(kind: type, plain: object) -> None:
     with pytest.raises(SpecMismatch):
         wire.from_wire(kind, plain)
+
+
+def test_a_refusal_says_where_in_the_record_it_is() -> None:
+    plain = wire.to_wire(PROPRIO)
+    plain["arms"][1]["gripper_opening"] = "wide"
+
+    with pytest.raises(SpecMismatch) as error:
+        wire.from_wire(Proprio, plain)
+    assert str(error.value) == "Proprio.arms.gripper_opening: got 'wide', expected a number"
 
 
 # --------------------------------------------------------------------------- envelopes

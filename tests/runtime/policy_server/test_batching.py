@@ -136,6 +136,13 @@ def test_company_that_is_about_to_come_is_waited_for() -> None:
     assert ask([*seven, Waiting(7, 10.0)], active=8).take == tuple(range(8))
 
 
+def test_two_groups_that_never_met_are_brought_together() -> None:
+    met_in_fours = Pace({4: 0.024}, gap_s=0.0005)
+    four = [Waiting(n, 9.99) for n in range(4)]
+
+    assert ask(four, active=8, pace=met_in_fours).wait_s > 0.0
+
+
 def test_company_that_comes_late_or_saves_nothing_is_not_waited_for() -> None:
     two = [Waiting(n, 10.0) for n in range(2)]
     rare = Pace(NETWORK.cost_s, gap_s=0.1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import sys
 import urllib.request
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from server_processes import ServerProcess, free_port
 
 from zetta.runtime.cli.main import main
+from zetta.runtime.cli.serve import METRICS
 from zetta.runtime.policies.served import ServedPolicy, parse
 
 
@@ -54,6 +56,18 @@ def test_what_cannot_be_served_is_said_in_one_sentence(
 
     assert why in said
     assert "Traceback" not in said
+
+
+def test_a_missing_package_for_metrics_is_named_before_the_policy_is_loaded(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    monkeypatch.delitem(sys.modules, METRICS, raising=False)
+
+    assert run("serve", "--policy", "echo", "--metrics", "0") == 1
+    said = capfd.readouterr().err
+    assert "pip install 'zetta[serve]'" in said
+    assert "loading" not in said
 
 
 def test_json_says_where_it_listens_metrics_tell_figures_and_sigterm_is_a_clean_end() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -38,16 +39,15 @@ from zetta.runtime.policies.echo import EchoPolicy
 from zetta.runtime.policies.random_actions import RandomPolicy
 from zetta.runtime.policies.served import ServedPolicy, parse
 from zetta.runtime.policies.toy_reach import ToyReach
+from zetta.runtime.shared_frames import FOLDER, PREFIX
 from zetta.sims.toy import ToySimulator
 
 
 class Deeds:
-    """A sink that keeps every action, and may act itself before a tick."""
+    """A sink that keeps every action."""
 
-    def __init__(self, at: int = -1, then: threading.Event | None = None) -> None:
+    def __init__(self) -> None:
         self.actions: list[Action] = []
-        self._at, self._then = at, then
-        self.hooks: list[object] = []
 
     def begin(self, scene: Scene, spec: EnvSpec, instruction: str, step: Step) -> None:
         pass
@@ -82,13 +82,16 @@ def test_a_served_policy_acts_as_in_process(toy: Served, shared: bool) -> None:
     for seed in (0, 1):
         assert played(policy, seed) == played(ToyReach(), seed)
     assert policy.shares_memory is shared
+    assert list(FOLDER.glob(f"{PREFIX}{os.getpid()}-*")) == []  # no name is left to be forgotten
     assert policy.late == 0
     policy.close()
     policy.close()
 
 
 def test_the_command_finds_it_by_its_name(toy: Served) -> None:
-    policy = registry.policy(f"zmq://{toy.endpoint.removeprefix('tcp://')}@within=5,robot=left")
+    policy = registry.policy(
+        f"zmq://{toy.endpoint.removeprefix('tcp://')}@within=5,robot=left,priority=2"
+    )
 
     assert isinstance(policy, Policy)
     assert policy.spec == ToyReach().spec
@@ -192,6 +195,7 @@ def test_where_no_server_is_the_message_says_how_to_start_one() -> None:
         ("zmq://a:1@speed=3", "speed"),
         ("zmq://a:1@within=soon", "where seconds belong"),
         ("zmq://a:1@within=0", "waited for"),
+        ("zmq://a:1@priority=high", "whole number"),
     ],
 )
 def test_names_that_are_none_are_refused(name: str, why: str) -> None:
@@ -243,7 +247,7 @@ def killed_over_and_over(times: int) -> None:
 
 
 def test_a_server_killed_in_mid_episode_costs_that_episode_and_no_action_is_stale() -> None:
-    killed_over_and_over(2)
+    killed_over_and_over(1)
 
 
 @pytest.mark.slow

@@ -6,7 +6,11 @@ import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 from open_doors import LONG_S, RawClient, Served, served
 from served_observations import observed
 
@@ -144,6 +148,16 @@ def test_an_unknown_session_is_a_lost_connection(place: Served) -> None:
 
     assert isinstance(error, ConnectionLost)
     assert "restarted" in str(error)
+
+
+def test_a_segment_that_cannot_be_opened_means_frames(place: Served) -> None:
+    with RawClient(place.endpoint) as client:
+        offer = {"name": f"{shared_frames.PREFIX}1-{'0' * 32}", "size": 10}
+        opened = client.ask("open", robot="a", priority=0, shared=offer)
+
+    assert opened.error is None
+    assert opened.value["shared"] is False
+    assert place.door.counts.shared == 0
 
 
 def test_a_robot_that_opens_again_takes_its_session_over(place: Served) -> None:
@@ -285,6 +299,47 @@ def test_frames_in_a_segment_of_an_unknown_session_are_a_lost_connection(ledger:
 
     assert ledger.replies[-1].id == 7
     assert isinstance(ledger.replies[-1].error, ConnectionLost)
+
+
+@pytest.fixture(scope="module")
+def lasting() -> Iterator[Ledger]:
+    engine = Engine(EchoPolicy)
+    yield Ledger(engine)
+    engine.stop()
+
+
+VALUES = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**64 - 1)
+    | st.floats()
+    | st.text(max_size=40)
+    | st.binary(max_size=8)
+    | st.just(SEEN)
+    | hnp.arrays(np.float64, hnp.array_shapes(max_dims=2, max_side=3))
+)
+GIVEN = st.dictionaries(
+    st.sampled_from(
+        ["session", "robot", "priority", "shared", "instruction", "seed", "observation", "left_s"]
+    ),
+    VALUES | st.dictionaries(st.text(max_size=8), VALUES, max_size=3) | st.lists(VALUES),
+)
+CALLS = st.sampled_from(["hello", "open", "reset", "infer", "beat", "close", "", "jump"])
+
+
+@given(CALLS, st.integers(-(2**63), 2**64 - 1), GIVEN, st.booleans())
+def test_whatever_is_asked_is_answered_or_taken_and_nothing_is_raised(
+    lasting: Ledger, do: str, number: int, given: dict[str, object], known: bool
+) -> None:
+    opened = lasting.say("open", 1, robot="a", priority=0)
+    assert opened is not None
+    if known:
+        given = {**given, "session": opened.value["session"]}
+
+    reply = lasting.say(do, number, **given)
+
+    assert reply is None or reply.id == number
+    assert reply is not None or do in ("reset", "infer")
 
 
 def test_another_protocol_is_answered_under_the_id_of_the_request(ledger: Ledger) -> None:
