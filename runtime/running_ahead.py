@@ -123,7 +123,8 @@ class RunsAhead:
             self._running = self._thinker.submit(lambda: self._policy.infer(observation))
         if self._chunk is None:
             return self._adopt()
-        if rows_passed(self._chunk.t_obs, t, self._spec.control_hz) >= self._spec.horizon:
+        spent = rows_passed(self._chunk.t_obs, t, self._spec.control_hz) >= self._spec.horizon
+        if spent and self._running is not None:
             self.waits += 1
             return self._adopt()
         return self._chunk
