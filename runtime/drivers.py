@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -32,6 +33,24 @@ TOLERANCE = 1e-6
 
 MAX_LOOKS = 16
 """Looks of one motion within one tick; more means that it will never act."""
+
+
+@runtime_checkable
+class AheadPolicy(Policy, Protocol):
+    """A policy that thinks while its last chunk is used: it is asked at every tick."""
+
+    def looks(self, t: float) -> bool:
+        """Say whether it wants pictures now; without, it answers with what it has."""
+        ...
+
+
+def rows_passed(t_obs: float, t: float, hz: float) -> int:
+    """Return how many rows of a chunk belong to ticks before the one at `t`.
+
+    >>> rows_passed(1.0, 1.15, 20.0)
+    3
+    """
+    return max(0, round((t - t_obs) * hz))
 
 
 class ActionCheck:
@@ -86,9 +105,10 @@ class PolicyDriver:
         self._cameras = tuple(camera.name for camera in self._spec.cameras)
         self._convert = converter(self._spec.action, env.spec.action)
         self._check = ActionCheck(self._spec.action, f"policy {self._spec.name!r}")
+        self._ahead = policy if isinstance(policy, AheadPolicy) else None
         self._handovers = 0
         self._chunk: ActionChunk | None = None
-        self._used = 0
+        self._used, self._until = 0, 0
 
     @property
     def chunk(self) -> ActionChunk | None:
@@ -110,16 +130,25 @@ class PolicyDriver:
 
     def flush(self) -> None:
         """Drop the rows that were not used."""
-        self._chunk, self._used = None, 0
+        self._chunk, self._used, self._until = None, 0, 0
 
     def next_action(self, proprio: Proprio) -> Action:
         """Return the next row in the environment's convention, asking the policy when due.
 
+        A chunk that was inferred from an older observation begins with the row of this tick.
+
         Raises:
-            SpecMismatch: the policy's answer is no chunk of its own spec.
+            SpecMismatch: the policy's answer is no chunk of its own spec, or is too old.
         """
-        if self._chunk is None or self._used >= self._spec.replan_steps:
-            self._chunk, self._used = self._infer(), 0
+        if self._chunk is None or self._ahead is not None or self._used >= self._until:
+            self._chunk = self._infer(proprio.t)
+            self._used = rows_passed(self._chunk.t_obs, proprio.t, self._spec.control_hz)
+            self._until = min(self._used + self._spec.replan_steps, self._spec.horizon)
+            if self._used >= self._spec.horizon:
+                raise SpecMismatch(
+                    f"policy {self._spec.name!r} answered at {proprio.t:.2f} s to what was seen at "
+                    f"{self._chunk.t_obs:.2f} s; all its {self._spec.horizon} rows have passed"
+                )
         row = self._check(np.asarray(self._chunk.actions[self._used], dtype=np.float64))
         self._used += 1
         return self._convert(row, proprio)
@@ -136,6 +165,7 @@ class PolicyDriver:
             inferences=self.inferences,
             chunk=self._chunk,
             used=self._used,
+            until=self._until,
             policy=saved(self.policy, "policy"),
         )
 
@@ -149,7 +179,7 @@ class PolicyDriver:
         restore(self.policy, "policy", state.policy)
         self._seed, self._handovers = state.seed, state.handovers
         self.inferences = state.inferences
-        self._chunk, self._used = state.chunk, state.used
+        self._chunk, self._used, self._until = state.chunk, state.used, state.until
 
     def reseed(self, seed: int, anew: bool) -> None:
         """Take later draws from `seed`; `anew` resets the policy as at the start of an episode."""
@@ -160,12 +190,15 @@ class PolicyDriver:
         elif isinstance(self.policy, ReseededPolicy):
             self.policy.reseed(seed)
 
-    def _infer(self) -> ActionChunk:
-        observation = self._env.observe(self._cameras, depth=self._spec.depth)
+    def _infer(self, t: float) -> ActionChunk:
+        looks = self._ahead is None or self._ahead.looks(t)
+        observation = self._env.observe(
+            self._cameras if looks else (), depth=self._spec.depth and looks
+        )
         if observation.instruction != self._instruction:
             observation = replace(observation, instruction=self._instruction)
         chunk = self.policy.infer(observation)
-        self.inferences += 1
+        self.inferences += looks
         expected = (self._spec.horizon, self._spec.action.size)
         if chunk.actions.shape != expected:
             raise SpecMismatch(

@@ -32,6 +32,7 @@ POLICIES: Mapping[str, str] = {
     "python:": "zetta.runtime.policies.python_factory:load",
     "onnx:": "zetta.runtime.policies.onnx_file:load",
     "pi0:": "zetta.runtime.policies.pi0.serve:load",
+    "lerobot:": "zetta.runtime.policies.lerobot.serve:load",
 }
 """Each is a factory `(name) -> Policy`. A name that ends in a colon is a scheme: what follows it,
 such as a folder of weights, is for the factory to read."""

@@ -20,7 +20,7 @@ from zetta.runtime.core import ActionChunk, Array, Policy, Scene, Step
 from zetta.runtime.errors import ConfigError, SpecMismatch
 from zetta.runtime.wire import from_wire, pack, to_wire, unpack
 
-FORMAT = 1
+FORMAT = 2
 """Raised when an older snapshot could be misread."""
 
 
@@ -69,7 +69,9 @@ class DriverState:
     chunk: ActionChunk | None
     """The pending one."""
     used: int
-    """Rows of it that were used."""
+    """Its row that comes next."""
+    until: int
+    """The row at which the policy is asked again."""
     policy: bytes
     """State of the policy itself."""
 

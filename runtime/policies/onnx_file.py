@@ -6,7 +6,6 @@ compared with the graph's own inputs and outputs before anything is run.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ import onnxruntime
 
 from zetta.runtime.core import ActionChunk, Array, Observation, PolicySpec
 from zetta.runtime.errors import ConfigError, SpecMismatch, suggest
+from zetta.runtime.policies.checkpoint_files import digest_of_files
 from zetta.runtime.policies.declaration import Declaration, read_declaration
 from zetta.runtime.policies.graphs import UNUSABLE, first_line, open_graph
 from zetta.runtime.policies.onnx_inputs import Dimensions, Input, Source, Tensor, make_source
@@ -87,7 +87,8 @@ def load(name: str) -> OnnxPolicy:
     spec_file = read_declaration(SpecFile, beside)
     session = open_graph(path, "export it again, or upgrade onnxruntime")
     sources = matched(spec_file, session, f"{beside} does not fit {path.name}")
-    digest = _digest([path, path.with_name(f"{path.name}.data"), beside])
+    files = (path, path.with_name(f"{path.name}.data"), beside)
+    digest = digest_of_files(file for file in files if file.is_file())
     policy = OnnxPolicy(spec_file.policy.spec(name, digest, beside), spec_file, session, sources)
     policy.try_out()
     return policy
@@ -278,13 +279,3 @@ def _differences(what: str, node: Any, dtype: str, declared: Dimensions, batch: 
 def _lengths(shape: Sequence[object], batch: bool) -> Dimensions:
     lengths = tuple(n if isinstance(n, int) else None for n in shape)
     return lengths[1:] if batch else lengths
-
-
-def _digest(files: Sequence[Path]) -> str:
-    """Return the SHA-256 of all files that are there: the graph, its weights, the declaration."""
-    total = hashlib.sha256()
-    for path in files:
-        if path.is_file():
-            with path.open("rb") as content:
-                total.update(hashlib.file_digest(content, "sha256").digest())
-    return total.hexdigest()

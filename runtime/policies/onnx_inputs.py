@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image as Pictures
 
-from zetta.runtime.core import Array, Image, Observation
+from zetta.runtime.core import Array, CameraSpec, Image, Observation
 from zetta.runtime.errors import ConfigError, SpecMismatch, suggest
+from zetta.runtime.policies.camera_pictures import picture_of
 from zetta.runtime.policies.proprio_parts import ProprioParts
 from zetta.runtime.policies.tiny import text
 
@@ -97,28 +98,18 @@ class _Picture:
             raise SpecMismatch(f"inputs.{name}: uint8 pixels cannot be normalised")
         if not told.divide > 0.0:
             raise SpecMismatch(f"inputs.{name}: divide is above 0, got {told.divide:g}")
-        self._camera, self._resize, self._divide = told.camera, told.resize, told.divide
+        self._camera = CameraSpec(told.camera, *size)
+        self._resize, self._divide = told.resize, told.divide
         self._scale = _Scale(name, told, 3)
         self._first = told.layout == "CHW"
         height, width = told.resize or size
         self.shape: Dimensions = (3, height, width) if self._first else (height, width, 3)
-        self._size = size
 
     def reset(self, instruction: str, generator: np.random.Generator) -> None:
         pass
 
     def __call__(self, observation: Observation) -> Array:
-        picture = observation.images.get(self._camera)
-        if picture is None:
-            raise SpecMismatch(
-                f"the observation holds no picture of the camera {self._camera!r}; "
-                f"{suggest(self._camera, observation.images)}"
-            )
-        if picture.shape != (*self._size, 3):
-            raise SpecMismatch(
-                f"the picture of {self._camera!r} has the shape {picture.shape}; "
-                f"expected {(*self._size, 3)}"
-            )
+        picture = picture_of(observation, self._camera)
         pixels = self._scale(stretched(picture, self._resize) / self._divide)
         return pixels.transpose(2, 0, 1) if self._first else pixels
 

@@ -70,8 +70,12 @@ def _module_of_file(path: Path) -> ModuleType:
         raise ConfigError(f"{path} is no Python file")
     module = module_from_spec(spec)
     sys.modules[private] = module  # dataclasses look their own module up while it is made
-    with _their_errors(f"running {path}"):
-        spec.loader.exec_module(module)
+    try:
+        with _their_errors(f"running {path}"):
+            spec.loader.exec_module(module)
+    except ZettaError:
+        del sys.modules[private]
+        raise
     return module
 
 

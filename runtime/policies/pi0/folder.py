@@ -6,8 +6,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from zetta.runtime.errors import ConfigError, SpecMismatch
+from zetta.runtime.policies.checkpoint_files import digest_of_files, read_object
 from zetta.runtime.policies.declaration import Declaration, read_declaration
 from zetta.runtime.policies.proprio_parts import ProprioParts
 
@@ -87,9 +86,9 @@ def read_checkpoint(folder: Path) -> Checkpoint:
     """
     if not folder.is_dir():
         raise ConfigError(f"there is no folder {str(folder)!r}; expected pi0:FOLDER")
-    config = _json(folder / CONFIG, "write it with save_pretrained of transformers")
+    config = read_object(folder / CONFIG, "write it with save_pretrained of transformers")
     _check_kind(folder, config)
-    processor = _json(folder / PROCESSOR, "write it with save_pretrained of PI0Processor")
+    processor = read_object(folder / PROCESSOR, "write it with save_pretrained of PI0Processor")
     if not (folder / DECLARED).is_file():
         raise ConfigError(
             f"{folder} has no {DECLARED}, which declares the robot's conventions "
@@ -112,23 +111,7 @@ def digest_of(folder: Path, settings: str) -> str:
     weights = sorted(folder.glob("*.safetensors"))
     if not weights:
         raise ConfigError(f"{folder} holds no *.safetensors; other formats are not read")
-    total = hashlib.sha256(settings.encode())
-    for path in [*weights, *sorted(folder.glob("*.json")), folder / DECLARED]:
-        with path.open("rb") as content:
-            total.update(hashlib.file_digest(content, "sha256").digest())
-    return total.hexdigest()
-
-
-def _json(path: Path, advice: str) -> Mapping[str, Any]:
-    try:
-        plain = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error.strerror}; {advice}") from error
-    except ValueError as error:
-        raise ConfigError(f"{path} is no JSON: {error}; {advice}") from error
-    if not isinstance(plain, dict):
-        raise ConfigError(f"{path} holds no object; {advice}")
-    return plain
+    return digest_of_files([*weights, *sorted(folder.glob("*.json")), folder / DECLARED], settings)
 
 
 def _check_kind(folder: Path, config: Mapping[str, Any]) -> None:

@@ -12,8 +12,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from zetta.runtime.core import ActionChunk, ActionSpec, Array, Image, Observation, PolicySpec
+from zetta.runtime.core import ActionChunk, ActionSpec, Array, Observation, PolicySpec
 from zetta.runtime.errors import ConfigError, SpecMismatch, suggest
+from zetta.runtime.policies.camera_pictures import picture_of
 from zetta.runtime.policies.devices import AUTO, choose_device
 from zetta.runtime.policies.options import split_options
 from zetta.runtime.policies.pi0.folder import Checkpoint, digest_of, read_checkpoint
@@ -138,7 +139,7 @@ class Pi0Policy:
         felt = self._parts(observation.proprio)
         drawn = self._network.sample(
             self._tokens,
-            self._network.pixels(self._pictures(observation)),
+            self._network.pixels([picture_of(observation, c) for c in self._spec.cameras]),
             (felt - self._state_mean) / (self._state_std + STD_FLOOR),
             np.concatenate([first, others]),
             self._settings.steps,
@@ -196,23 +197,6 @@ class Pi0Policy:
     def _forget(self) -> None:
         self._instruction, self._tokens = "", None
         self.reseed(0)
-
-    def _pictures(self, observation: Observation) -> list[Image]:
-        pictures = []
-        for camera in self._spec.cameras:
-            picture = observation.images.get(camera.name)
-            if picture is None:
-                raise SpecMismatch(
-                    f"the observation holds no picture of the camera {camera.name!r}; "
-                    f"{suggest(camera.name, observation.images)}"
-                )
-            if picture.shape != (camera.height, camera.width, 3):
-                raise SpecMismatch(
-                    f"the picture of {camera.name!r} has the shape {picture.shape}; "
-                    f"expected ({camera.height}, {camera.width}, 3)"
-                )
-            pictures.append(picture)
-        return pictures
 
 
 def dispersion(chunks: Array, action: ActionSpec) -> float:

@@ -479,3 +479,23 @@ def test_a_strip_has_the_first_and_the_last_moment(episode: Path) -> None:
     assert len(chosen) == 6
     assert (chosen[0].row, chosen[-1].row) == (0, len(record.ticks))
     assert (chosen[0].caption, chosen[-1].caption) == ("tick 0", "end: success")
+
+
+def test_a_policy_that_runs_ahead_needs_real_time(capsys: pytest.CaptureFixture[str]) -> None:
+    refused = answer_of(capsys, "--inference", "async", code=1)
+    assert "needs --realtime" in refused["error"]["message"]
+    refused = answer_of(capsys, "--inference", "asynk", code=1)
+    assert "did you mean 'async'" in refused["error"]["message"]
+    refused = answer_of(capsys, *EXPERT, "--realtime", "--inference", "async", code=1)
+    assert "infers nothing" in refused["error"]["message"]
+
+
+def test_the_manner_of_inference_is_part_of_the_answer(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    answer = answer_of(capsys, "--policy", "toy/reach-exact", "--realtime", "--inference", "async")
+
+    (episode,) = answer["episodes"]
+    assert answer["options"]["inference"] == "async"
+    assert episode["error"] is None
+    assert 0 < episode["inferences"] <= episode["ticks"] / 4 + 1
