@@ -69,6 +69,17 @@ class Gr00tPolicy:
             return "n1.5"
         return "n1.6-flat" if self.address.options.flat else "n1.6"
 
+    @property
+    def described(self) -> Mapping[str, Any]:
+        """What the server said of itself."""
+        return {
+            "generation": self.generation,
+            **{
+                name: {"keys": list(m.keys), "delta_indices": list(m.delta_indices)}
+                for name, m in self.modalities.items()
+            },
+        }
+
     def reset(self, instruction: str, seed: int) -> None:
         """Begin an episode; servers since N1.6 are told, older ones keep no state.
 

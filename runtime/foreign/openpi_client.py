@@ -29,6 +29,7 @@ from zetta.runtime.errors import (
 from zetta.runtime.foreign import openpi_codec, translate
 from zetta.runtime.foreign.addresses import Address, parse
 from zetta.runtime.foreign.limits import MAX_MESSAGE_BYTES
+from zetta.runtime.foreign.translate import Form
 
 RETRY_S: Final = 0.2
 _QUIET: Final = logging.getLogger(__name__)
@@ -61,6 +62,16 @@ class OpenpiPolicy:
     def spec(self) -> PolicySpec:
         """What this policy needs and emits."""
         return self._spec
+
+    @property
+    def form(self) -> Form:
+        """How keys are written for this server."""
+        return "openpi"
+
+    @property
+    def described(self) -> Mapping[str, Any]:
+        """What the server said of itself."""
+        return self.metadata
 
     def reset(self, instruction: str, seed: int) -> None:
         """Begin an episode on a connection of its own.

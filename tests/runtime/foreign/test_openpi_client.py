@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from foreign_servers import openpi_server, sensed, upstream
 from websockets.sync.server import ServerConnection
 
+from tests.runtime.foreign.foreign_servers import openpi_server, sensed, upstream
 from zetta.runtime import registry
 from zetta.runtime.core import Policy
 from zetta.runtime.errors import (

@@ -12,8 +12,8 @@ import msgpack
 import numpy as np
 import pytest
 import zmq
-from door_parts import SmallEngine, TellingPolicy, sensed, spec
 
+from tests.runtime.policy_server.door_parts import SmallEngine, TellingPolicy, sensed, spec
 from zetta.runtime.core import ActionChunk, Observation
 from zetta.runtime.errors import ConfigError, InfraError
 from zetta.runtime.foreign import gr00t_codec, translate

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from door_parts import LIBERO, SmallEngine, TellingPolicy, sensed, spec
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
+from tests.runtime.policy_server.door_parts import LIBERO, SmallEngine, TellingPolicy, sensed, spec
 from zetta.runtime.core import ActionChunk, CameraSpec, Observation
 from zetta.runtime.errors import ConfigError, InfraError, SpecMismatch
 from zetta.runtime.foreign import openpi_codec, translate
