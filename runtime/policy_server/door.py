@@ -16,14 +16,12 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
-import numpy as np
-
-from zetta.runtime.core import ActionChunk, Array, Observation, PolicySpec, Proprio
+from zetta.runtime.core import ActionChunk, Observation, PolicySpec
 from zetta.runtime.errors import ConfigError, InfraError, SpecMismatch, Timeout, suggest
 from zetta.runtime.foreign import translate
 from zetta.runtime.foreign.conventions import Convention
 from zetta.runtime.foreign.translate import Form
-from zetta.runtime.tracking import converter
+from zetta.runtime.policy_server.ahead import Ahead
 
 START_S: Final = 10.0
 ERROR_CHARACTERS: Final = 300
@@ -106,7 +104,7 @@ class Visitor:
 
     def __init__(self, engine: Engine, convention: Convention, name: str) -> None:
         self._engine, self._convention = engine, convention
-        self._convert = converter(engine.spec.action, convention.action)
+        self._ahead = Ahead(engine.spec.action, convention)
         self._session = engine.open(name)
         self._instruction = ""
         self._seed = 0
@@ -160,18 +158,14 @@ class Visitor:
                 f"the policy gave a chunk of shape {chunk.actions.shape}, expected rows of "
                 f"{spec.action.size}"
             )
-        return translate.answer(
-            self._converted(chunk.actions, seen.proprio), self._convention, form
-        )
+        rows = self._ahead.rows(chunk.actions, seen.proprio)
+        return translate.answer(rows, self._convention, form)
 
     def close(self) -> None:
         """End the session; calling it again does nothing."""
         if not self._closed:
             self._closed = True
             self._engine.close(self._session)
-
-    def _converted(self, actions: Array, proprio: Proprio) -> Array:
-        return np.stack([self._convert(row, proprio) for row in np.asarray(actions)])
 
 
 def _checked_seed(seed: object) -> int:
@@ -215,12 +209,7 @@ def check_convention(spec: PolicySpec, convention: Convention) -> None:
             f"{name} acts at {spec.control_hz:g} Hz and clients of {convention.name!r} at "
             f"{convention.control_hz:g} Hz"
         )
-    if spec.action.kind == "target_pose" != convention.action.kind:
-        raise SpecMismatch(
-            f"{name} emits target poses, which must be tracked at every tick; a client of "
-            f"{convention.name!r} executes {convention.action.kind} rows blindly"
-        )
-    converter(spec.action, convention.action)
+    Ahead(spec.action, convention)
 
 
 def short(error: BaseException) -> str:

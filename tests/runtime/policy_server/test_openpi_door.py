@@ -19,7 +19,6 @@ from zetta.runtime.foreign import openpi_codec, translate
 from zetta.runtime.foreign.addresses import parse
 from zetta.runtime.foreign.openpi_client import OpenpiPolicy, load
 from zetta.runtime.foreign.robots import GR00T_LIBERO, OPENPI_DROID, OPENPI_LIBERO
-from zetta.runtime.policies.tiny import serve as tiny
 from zetta.runtime.policy_server.door import Binding
 from zetta.runtime.policy_server.openpi_door import OpenpiDoor
 
@@ -230,7 +229,6 @@ def test_policies_that_such_clients_cannot_feed_or_follow_are_refused(engine: Sm
     assert "front" in refused(spec(cameras=(CameraSpec("front", 256, 256),)))
     assert "64x64" in refused(spec(cameras=(CameraSpec("wrist", 64, 64),)))
     assert "10 Hz" in refused(spec(control_hz=10.0))
-    assert "target poses" in refused(spec(action=tiny.ACTION))
     assert "8" in refused(spec(cameras=(), control_hz=15.0), OPENPI_DROID)
     assert "gr00t" in refused(spec(), GR00T_LIBERO)
 
