@@ -27,6 +27,11 @@ POLICIES: Mapping[str, str] = {
     "openpi:": "zetta.runtime.foreign.openpi_client:load",
     "gr00t:": "zetta.runtime.foreign.gr00t_client:load",
     "random": "zetta.runtime.policies.random_actions:load",
+    "echo": "zetta.runtime.policies.echo:load",
+    "zmq:": "zetta.runtime.policies.served:load",
+    "python:": "zetta.runtime.policies.python_factory:load",
+    "onnx:": "zetta.runtime.policies.onnx_file:load",
+    "pi0:": "zetta.runtime.policies.pi0.serve:load",
 }
 """Each is a factory `(name) -> Policy`. A name that ends in a colon is a scheme: what follows it,
 such as a folder of weights, is for the factory to read."""

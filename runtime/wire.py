@@ -268,6 +268,19 @@ def read_request(frames: Sequence[Frame]) -> Request:
             raise SpecMismatch(f"got {_short(other)}, expected a request")
 
 
+def claimed_id(body: Frame) -> int:
+    """Return the id that a request seems to have when it cannot be read; -1 where it shows none.
+
+    Its sender waits for that id and for no other, so an error is answered under it.
+    """
+    try:
+        plain = msgpack.unpackb(body, raw=False, strict_map_key=True, ext_hook=lambda *_: None)
+    except (ValueError, TypeError, OverflowError, msgpack.UnpackException):
+        return -1
+    number = plain.get("id") if isinstance(plain, dict) else None
+    return number if type(number) is int else -1
+
+
 def reply_frames(reply: Reply) -> list[Frame]:
     """Return a reply as frames; an error travels as its class name and its sentence.
 

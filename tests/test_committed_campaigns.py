@@ -17,7 +17,9 @@ CAMPAIGNS = sorted((Path(__file__).parents[1] / "results" / "campaigns").iterdir
 def test_every_record_is_unchanged_and_chained(folder: Path) -> None:
     manifest = read_manifest(folder)
     campaign = Campaign(folder, manifest)
-    for number in range(manifest.generations):
+    begun = [n for n in range(manifest.generations) if campaign.has(n, "development")]
+    assert begun, "nothing was run"
+    for number in begun:
         for stage in STAGES:
             assert campaign.read(number, stage).stage == stage
 

@@ -17,6 +17,7 @@ import typer
 
 from zetta.runtime.cli import doctor_policy, installation, output
 from zetta.runtime.errors import ZettaError
+from zetta.runtime.policies.devices import why_no_cuda
 
 State: TypeAlias = Literal["ok", "optional", "missing"]
 MARKS: Final[Mapping[State, str]] = {"ok": "ok", "optional": "--", "missing": "!!"}
@@ -108,6 +109,7 @@ def checks() -> Iterator[Check]:
     yield check_run_folder(Path.cwd())
     yield check_disk(Path.cwd())
     yield check_encoder()
+    yield check_cuda()
     yield check_libraries()
     yield from check_rendering()
     yield check_libero_import()
@@ -178,6 +180,15 @@ def check_encoder() -> Check:
     if ENCODER in child.output:
         return Check("video encoder", "ok", f"{ENCODER} of {program}")
     return Check("video encoder", "optional", f"{program} lacks {ENCODER}", fix)
+
+
+def check_cuda() -> Check:
+    """A GPU for models that run in torch; without one they run on the CPU."""
+    reason = why_no_cuda()
+    if reason is None:
+        return Check("cuda", "ok", "torch can use it")
+    fix = installation.install_line("pi0") if find_spec("torch") is None else ""
+    return Check("cuda", "optional", f"not used: {reason}", fix)
 
 
 def check_libraries() -> Check:

@@ -13,7 +13,7 @@ from zetta.runtime.errors import ConfigError
 from zetta.skills.evolve.campaign import read_manifest
 from zetta.skills.evolve.nulls import NullRun, Share, run_null
 from zetta.skills.evolve.outcome_models import SceneModel
-from zetta.skills.evolve.plans import GatePlan, plan_gate
+from zetta.skills.evolve.plans import GatePlan, ReliabilityPlan, plan_gate
 
 MODEL = "model"
 """Outcomes drawn from a model of scenes; no simulator."""
@@ -45,6 +45,13 @@ def command(
         Path | None, typer.Option(help="Author human: folder of skill packages.")
     ] = None,
     workers: Annotated[int, typer.Option(help="Processes that run episodes.")] = 1,
+    branch_seeds: Annotated[
+        int, typer.Option(help="Continuations of each change, for a policy that draws.")
+    ] = 1,
+    pass_k: Annotated[
+        int | None,
+        typer.Option(help="Also ask for pass^k: as reliable as the parent."),
+    ] = None,
     batch: Annotated[int, typer.Option(help="Pairs of the gate that are run at once.")] = 8,
     out: Annotated[
         Path | None, typer.Option(help="Folder; one with a campaign is gone on with.")
@@ -69,6 +76,11 @@ def command(
         _measure(null, sim, seed, everywhere, as_json)
         return
     if report is not None:
+        if suite is not None:
+            raise ConfigError(
+                "--report writes the report of a campaign that was run; leave --suite out, or run "
+                "the campaign without --report: it writes its own"
+            )
         _report(report, as_json)
         return
     if sim == MODEL:
@@ -78,8 +90,12 @@ def command(
         )
     if suite is None:
         raise ConfigError(f"name a suite with --suite; zetta run --sim {sim} --list shows all")
-    if min(generations, workers, batch, development, search) < 1:
-        raise ConfigError("generations, workers, batch, development and search are at least 1")
+    if min(generations, workers, batch, development, search, branch_seeds) < 1:
+        raise ConfigError(
+            "generations, workers, batch, development, search and branch-seeds are at least 1"
+        )
+    if pass_k is not None and not 1 <= pass_k <= ReliabilityPlan().runs:
+        raise ConfigError(f"--pass-k is from 1 to {ReliabilityPlan().runs}, got {pass_k}")
     from zetta.runtime.cli import evolve_campaign as campaigns  # late: it needs the whole runtime
     from zetta.runtime.cli.evaluation_request import named_values
     from zetta.runtime.cli.evolve_report import report_of
@@ -101,6 +117,8 @@ def command(
         development=development,
         search=search,
         batch=batch,
+        branch_seeds=branch_seeds,
+        pass_k=pass_k,
     )
     writer = campaigns.find_author(author, model, base_url, drafts)
     result, folder, manifest = campaigns.evolve(wish, writer, out, reuse)

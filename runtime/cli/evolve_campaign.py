@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -16,7 +16,7 @@ from zetta.runtime.cli.evaluation_request import default_policy
 from zetta.runtime.cli.evolve_episodes import EvolvingEpisodes
 from zetta.runtime.cli.evolve_report import keep_report, report_of
 from zetta.runtime.cli.evolve_rollouts import Rollouts, workers_of
-from zetta.runtime.cli.evolve_strips import keep_strips
+from zetta.runtime.cli.evolve_strips import keep_strips, strips_of
 from zetta.runtime.cli.evolve_world import SimWorld
 from zetta.runtime.cli.run_plan import task_numbers
 from zetta.runtime.core import RunSpec, Sampled, Sensing
@@ -31,7 +31,7 @@ from zetta.skills.evolve.campaign_run import CampaignResult, run_campaign
 from zetta.skills.evolve.generation import Setting
 from zetta.skills.evolve.generation_records import Judged
 from zetta.skills.evolve.human_author import HumanAuthor
-from zetta.skills.evolve.plans import Budget, GatePlan, keep_plan, plan_gate
+from zetta.skills.evolve.plans import Budget, GatePlan, ReliabilityPlan, keep_plan, plan_gate
 from zetta.skills.evolve.sham_author import ShamAuthor
 
 BATCH: Final = 8
@@ -58,6 +58,8 @@ class Wish:
     development: int
     search: int
     batch: int = BATCH
+    branch_seeds: int = 1
+    pass_k: int | None = None
 
 
 def evolve(
@@ -71,7 +73,10 @@ def evolve(
     """
     tasks = _tasks(wish)
     base = _base(wish, tasks)
-    plan = plan_gate(budget=Budget(development=wish.development, search=wish.search))
+    plan = plan_gate(
+        budget=Budget(development=wish.development, search=wish.search),
+        reliability=None if wish.pass_k is None else ReliabilityPlan(wish.pass_k),
+    )
     folder = output.run_folder("evolve", out, resume=True)
     pool = workers_of(wish.sim, wish.workers, folder)
     identity = _identify(base, pool)
@@ -83,14 +88,15 @@ def evolve(
     total = manifest.rollouts
     output.note(
         f"{wish.suite}, {len(tasks)} tasks, {wish.policy}, author {author.name}: at most "
-        f"{plan.budget.rollouts} rollouts a generation and {total} in all"
+        f"{plan.rollouts} rollouts a generation and {total} in all"
     )
     with _told(total) as told, closing(_rollouts(campaign, pool, told, reuse)) as rollouts:
         hz = float(identity.conventions["control_hz"])
         world = SimWorld(base, campaign.folder, rollouts, hz)
         setting = Setting(
-            campaign, plan, world, author, told.stage, wish.batch, output.command_line()
-        )
+            campaign, plan, world, author, told.stage, wish.batch, wish.branch_seeds,
+            output.command_line(), _pictures(author, campaign.folder, pool),
+        )  # fmt: skip
 
         def after(number: int, judged: Judged) -> None:
             _after(number, judged)
@@ -158,6 +164,15 @@ def _rollouts(
     return rollouts
 
 
+def _pictures(
+    author: Author, folder: Path, pool: PoolSettings | None
+) -> Callable[[int], Sequence[Path]]:
+    """Return what draws strips of failures: for the one author that looks at pictures."""
+    if author.name != "llm":
+        return lambda number: ()
+    return lambda number: strips_of(folder, number, pool)
+
+
 def _after(number: int, judged: Judged) -> None:
     verdict = judged.verdict
     output.note(f"generation {number}: {verdict.decision} - {verdict.reason}")
@@ -216,7 +231,7 @@ def _manifest(
         bundle_digest="" if wish.bundle == NO_BUNDLE else bundle_digest(base),
         author=wish.author,
         generations=wish.generations,
-        rollouts=wish.budget or plan.budget.rollouts * wish.generations,
+        rollouts=wish.budget or plan.rollouts * wish.generations,
         plan=plan.digest,
         sensing=base.sensing,
         render_profile=identity.render_profiles[base.render],

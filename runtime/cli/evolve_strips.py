@@ -50,6 +50,14 @@ def keep_strips(
         output.note(f"some pictures of the report cannot be drawn: {error}")
 
 
+def strips_of(folder: Path, number: int, pool: PoolSettings | None) -> list[Path]:
+    """Draw what a report would show of a generation that is under way, and return the strips."""
+    keep_strips(folder, pool)
+    report = campaign_report(read_campaign(folder))
+    wishes = [w for each in report.generations if each.number == number for w in each.strips]
+    return [path for wish in wishes if (path := strip_path(folder, wish)).exists()]
+
+
 def strip_path(folder: Path, wish: StripWish) -> Path:
     """Return where the strip of a wish lies."""
     return folder / PICTURES / f"{wish.name}.png"

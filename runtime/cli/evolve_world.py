@@ -32,6 +32,7 @@ from zetta.skills.random_triggers import Trigger, triggers_text
 
 ARMS: Final[tuple[Arm, ...]] = ("parent", "candidate", "sham", "random")
 SHOWN: Final = {"signals": "yes"}
+HELD_BACK: Final = {"shadow": "yes"}
 FOR_SKILLS: Final = ("recovery_share", "localizer", "depth_noise", "critic_isolation")
 """Options that say something only where a bundle is deployed."""
 SPARED: Final[tuple[Arm, ...]] = ("parent", "sham")
@@ -119,6 +120,12 @@ class SimWorld:
     def arena(self, candidate: Path) -> SimArena:
         """Return where the arms are run; see `World`."""
         return SimArena(self, candidate)
+
+    def watch_only(self, candidate: Path, trials: Sequence[Trial]) -> list[TrialOutcome]:
+        """Run a candidate in shadow mode; see `World`."""
+        specs = [self._placed(str(candidate), trial) for trial in trials]
+        wanted = [(replace(s, options={**s.options, **HELD_BACK}), Errand()) for s in specs]
+        return [outcome_of(record) for record in self._rollouts.run(wanted)]
 
     def record_moments(self, candidate: Path, trials: Sequence[Trial]) -> None:
         """Write when the candidate intervened; see `World`."""
@@ -227,7 +234,7 @@ class SimArena:
             known |= {(arm, trial): own[trial] for trial in quiet}
             rest = [trial for trial in asked if (arm, trial) not in known]
             known |= zip([(arm, t) for t in rest], self._records(arm, rest), strict=True)
-        return [_outcome(known[each]) for each in wanted]
+        return [outcome_of(known[each]) for each in wanted]
 
     def _records(self, arm: Arm, trials: Sequence[Trial]) -> list[EpisodeRecord | None]:
         return self.world.arm_records(self.candidate, [(arm, trial) for trial in trials])
@@ -258,7 +265,8 @@ def _is_quiet(record: EpisodeRecord | None) -> bool:
     return record is not None and not record.recoveries
 
 
-def _outcome(record: EpisodeRecord | None) -> TrialOutcome:
+def outcome_of(record: EpisodeRecord | None) -> TrialOutcome:
+    """Return what a comparison needs of a record; None stands for an error of machinery."""
     if record is None:
         return TrialOutcome(None, True, "", "", 0)
     return TrialOutcome(

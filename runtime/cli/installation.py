@@ -16,7 +16,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 BASE: Final = "base"
-EXTRAS: Final = ("libero", "evolve", "train", "gpu", "dev")
+EXTRAS: Final = ("libero", "evolve", "train", "pi0", "gpu", "dev")
 
 
 @dataclass(frozen=True, slots=True)

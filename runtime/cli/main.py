@@ -25,6 +25,7 @@ VERBS: Final[Mapping[str, str]] = {
     "eval": "measure success on paired scenes, with intervals",
     "replay": "draw a logged episode again: MP4 or picture strip",
     "train": "train an embedded model from nothing",
+    "serve": "put a policy behind a socket, for other processes and machines",
     "sims": "list simulators and how to install them",
     "evolve": "measure the gate that promotes skills",
     "critics": "list, check, replay and calibrate critics",
@@ -45,6 +46,7 @@ EXTRA_OF_PACKAGE: Final[Mapping[str, str]] = {
     "onnx": "train",
     "onnxscript": "train",
     "sklearn": "evolve",
+    "prometheus_client": "serve",
 }
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zetta.runtime.cli import diagnose, distill, library_commands, output, transfer
+from zetta.runtime.cli import diagnose, distill, library_commands, output, prune, transfer
 from zetta.runtime.cli.home import key_path
 from zetta.runtime.errors import ScreenError
 
@@ -26,6 +26,7 @@ app = typer.Typer(
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 app.command("diagnose")(diagnose.command)
 app.command("transfer")(transfer.command)
+app.command("prune")(prune.command)
 app.command("distill")(distill.command)
 library_commands.register(app)
 

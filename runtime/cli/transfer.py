@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from zetta.runtime.cli.evaluation_request import (
 )
 from zetta.runtime.cli.home import home_library
 from zetta.runtime.cli.run_plan import task_numbers
+from zetta.runtime.cli.scene_keys import folder_key
 from zetta.runtime.cli.worker_environment import pool_settings
 from zetta.runtime.core import Sampled, Simulator
 from zetta.runtime.errors import ConfigError, suggest
@@ -30,16 +30,16 @@ from zetta.runtime.evaluation_plan import Arm, Evaluation, make_plan
 from zetta.runtime.evaluation_reports import write_reports
 from zetta.runtime.evaluation_results import Row, open_results
 from zetta.runtime.evaluation_tables import tabulate
+from zetta.runtime.records import to_json
 from zetta.runtime.rollouts.pool import Pool, PoolSettings
 from zetta.skills.bundles import NO_BUNDLE, load_bundle, pinned
-from zetta.skills.evolve.campaign import manifest_key
 from zetta.skills.package import SkillPackage, load_skill
 from zetta.skills.shelf import find_package, library_folder
 
 if TYPE_CHECKING:
+    from zetta.skills.evolve.calibration_stage import CalibratedNumbers
     from zetta.skills.evolve.transfer import CellVerdict
 
-KEY_FILE: Final = "key.json"
 ANSWER: Final = "transfer.json"
 PARENT: Final = "parent"
 """Name of the arm without the skill; the other is named `with-` and the skill."""
@@ -74,6 +74,9 @@ def command(
     sensing: Annotated[str, typer.Option(help="Highest level that may be read.")] = "vision",
     bundle: Annotated[str, typer.Option(help="What it joins: none, starter, library …")] = "none",
     scenes: Annotated[int, typer.Option(help="Fresh scenes of each task.")] = 50,
+    calibration: Annotated[
+        int, typer.Option(help="Scenes that say how strict it must be there; 0 leaves it as it is.")
+    ] = 20,
     level: Annotated[float, typer.Option(help="Share of false claims that is borne.")] = 0.05,
     key: Annotated[
         str, typer.Option(help="Words from which scenes are derived; drawn by default.")
@@ -93,8 +96,11 @@ def command(
 
     if resume and out is None:
         raise ConfigError("--resume continues a transfer: name its folder with --out")
-    if scenes < 1 or not 0.0 < level < 1.0:
-        raise ConfigError(f"--scenes is 1 or more and --level a share; got {scenes}, {level:g}")
+    if scenes < 1 or calibration < 0 or not 0.0 < level < 1.0:
+        raise ConfigError(
+            f"--scenes is 1 or more, --calibration 0 or more and --level a share; got {scenes}, "
+            f"{calibration}, {level:g}"
+        )
     package = load_skill(find_package(skill, skills or ()))
     simulator = find_simulator(sim)
     tasks, left_out = _bound(package, simulator, sim, to)
@@ -111,12 +117,21 @@ def command(
         spec = one_of_each(_evaluation(package, asked, tasks[:1], (arm,), "00"))[0]
         check_options(spec)
     folder = output.run_folder("transfer", out, resume=True)
-    evaluation = _evaluation(package, asked, tasks, arms, _key(folder, key))
+    drawn = folder_key(folder, key)
+    numbers = None
+    if calibration:
+        from zetta.runtime.cli.transfer_calibration import recalibrated  # late: as above
+
+        base = one_of_each(_evaluation(package, asked, tasks[:1], arms[:1], "00"))[0]
+        strict, numbers = recalibrated(package, base, tasks, calibration, drawn, folder, workers)
+        output.note(numbers.note)
+        arms = _arms(strict, asked)
+    evaluation = _evaluation(package, asked, tasks, arms, drawn)
     settings = pool_settings(sim, FACTORY, folder / "logs", workers, watchdog)
     rows = _run(evaluation, settings, folder, resume)
     parent, candidate = arms
     cells = judge_cells(count_cells(rows, parent.name, candidate.name, package.name), level)
-    answer = _answer(package, asked, level, cells, left_out)
+    answer = _answer(package, asked, level, cells, left_out, numbers)
     text = json.dumps(answer, indent=1, allow_nan=False) + "\n"
     (folder / ANSWER).write_text(text, encoding="utf-8")
     _tell(answer, cells, level, folder, as_json)
@@ -188,28 +203,6 @@ def _evaluation(
     )
 
 
-def _key(folder: Path, words: str) -> str:
-    """Return the key of a folder, drawn and kept when there is none: scenes are chosen by nobody.
-
-    Raises:
-        ConfigError: the one kept there is another, or cannot be read.
-    """
-    path = folder / KEY_FILE
-    wanted = manifest_key([words]) if words else ""
-    if not path.exists():
-        key = wanted or secrets.token_hex(32)
-        path.write_text(json.dumps({"key": key}) + "\n", encoding="utf-8")
-        return key
-    try:
-        key = str(json.loads(path.read_text(encoding="utf-8"))["key"])
-        bytes.fromhex(key)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ConfigError(f"{path} cannot be read as a key: {error}") from None
-    if wanted not in ("", key):
-        raise ConfigError(f"{folder} was begun with another --key; choose another --out")
-    return key
-
-
 def _run(
     evaluation: Evaluation, settings: PoolSettings, folder: Path, resume: bool
 ) -> tuple[Row, ...]:
@@ -235,6 +228,7 @@ def _answer(
     level: float,
     cells: Sequence[CellVerdict],
     left_out: Sequence[LeftOut],
+    numbers: CalibratedNumbers | None,
 ) -> dict[str, Any]:
     return {
         "skill": package.name,
@@ -246,7 +240,7 @@ def _answer(
         "scenes": asked.scenes,
         "level": level,
         "correction": "Benjamini-Hochberg",
-        "calibrated": False,
+        "calibrated": None if numbers is None else to_json(numbers),
         "cells": [
             {**asdict(cell), "counts": {**asdict(cell.counts), "pairs": cell.counts.pairs}}
             for cell in cells

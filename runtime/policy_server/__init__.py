@@ -1,1 +1,1 @@
-"""A policy behind a socket, for our own clients and for other people's."""
+"""Any policy behind a socket: one inference front, and doors to it."""

@@ -8,6 +8,7 @@ instruction changes, and keeps the time that these protocols do not carry.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hmac
 import ipaddress
 import threading
@@ -81,6 +82,11 @@ class Binding:
                 f"port {self.port}, {self.max_visitors} visitors and {self.deadline_s} s do not "
                 "make a server; expected a port below 65536, and the others above 0"
             )
+
+    def url(self, scheme: str, port: int, name: str) -> str:
+        """Return the name under which our own client on this machine finds it."""
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
+        return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}@{name}"
 
     def admits(self, key: object) -> bool:
         """Say whether `key` opens this door; the comparison takes as long for any of its length."""
@@ -215,6 +221,36 @@ def check_convention(spec: PolicySpec, convention: Convention) -> None:
 def short(error: BaseException) -> str:
     """Return what a client is told of an error: one line, no traceback."""
     return f"{' '.join(str(error).split()) or type(error).__name__:.{ERROR_CHARACTERS}}"
+
+
+class Answers:
+    """The requests that are being answered, and a count of what came; for the loop's thread."""
+
+    def __init__(self) -> None:
+        self.requests = self.malformed = self.late = 0
+        self._running = 0
+        self._quiet = asyncio.Event()
+        self._quiet.set()
+
+    def __enter__(self) -> None:
+        self.requests += 1
+        self._running += 1
+        self._quiet.clear()
+
+    def __exit__(self, *_: object) -> None:
+        self._running -= 1
+        if not self._running:
+            self._quiet.set()
+
+    def count(self, error: BaseException) -> None:
+        """Count why a request was refused."""
+        self.malformed += isinstance(error, SpecMismatch)
+        self.late += isinstance(error, Timeout)
+
+    async def finished(self, within_s: float) -> None:
+        """Wait until nothing is being answered, or the time is over."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._quiet.wait(), within_s)
 
 
 class LoopThread:

@@ -36,6 +36,7 @@ def branch_out(
     found: Diagnosed,
     most: int,
     folder: Path,
+    seeds: int = 1,
 ) -> Branched:
     """Continue failures from two moments each: where they diverged, and at another time.
 
@@ -46,10 +47,14 @@ def branch_out(
         found: the diagnosis.
         most: continuations.
         folder: gets the recovery programs as skills.
+        seeds: continuations of each change, with different policy seeds; more than one says more
+            only of a policy that draws.
     """
     packages = write_programs(folder)
     typical = median([each.ticks for each in successes]) if successes else None
-    points = _points(world, failures, typical, found, most // (len(packages) + len(CONTROLS)))
+    points = _points(
+        world, failures, typical, found, most // (seeds * (len(packages) + len(CONTROLS)))
+    )
     wishes = list[tuple[str, BranchWish]]()
     for episode, at in points:
         roles = roles_or_none(world.read(episode).header.instruction)
@@ -58,18 +63,28 @@ def branch_out(
         wishes += [
             (
                 name,
-                BranchWish(episode, at, change, policy_seed(f"branch/{episode.trial.scene}/{at}")),
+                BranchWish(episode, at, change, _seed(episode, at, draw)),
             )
             for name, change in changes.items()
+            for draw in range(seeds)
         ]
     runs = world.branch([wish for _, wish in wishes], folder)
     trials = tuple(
-        ProgramTrial(name, wish.episode.name, wish.at, _most(world, wish.episode), (run,))
-        for (name, wish), run in zip(wishes, runs, strict=True)
-    )
+        ProgramTrial(
+            name, wish.episode.name, wish.at, _most(world, wish.episode),
+            tuple(runs[k : k + seeds]),
+        )
+        for k, (name, wish) in enumerate(wishes)
+        if k % seeds == 0
+    )  # fmt: skip
     support = {name: _support(name, trials) for name in packages if _runs(name, trials)}
     good = tuple(name for name, said in support.items() if said.finding == "supported")
     return Branched(trials, support, good, Cost())
+
+
+def _seed(episode: Developed, at: int, draw: int) -> int:
+    name = f"branch/{episode.trial.scene}/{at}"
+    return policy_seed(f"{name}/{draw}" if draw else name)
 
 
 def write_programs(folder: Path) -> dict[str, SkillPackage]:

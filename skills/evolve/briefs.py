@@ -24,20 +24,26 @@ def watched_episodes(
     known = {} if found.diagnosis is None else {f.episode: f for f in found.diagnosis.failures}
     watched = []
     for episode in episodes:
-        logged, failure = read(episode), known.get(episode.name)
-        watched.append(
-            WatchedEpisode(
-                name=episode.name,
-                instruction=logged.header.instruction,
-                success=episode.success is True,
-                control_hz=logged.header.spec.control_hz,
-                max_steps=logged.header.scene.task.max_steps,
-                ticks=tuple(_sensed(tick, sensing) for tick in logged.ticks),
-                missing="" if failure is None else failure.missing,
-                divergence=None if failure is None else failure.divergence,
-            )
-        )
+        seen = watched_episode(episode.name, episode.success is True, read(episode), sensing)
+        failure = known.get(episode.name)
+        if failure is not None:
+            seen = replace(seen, missing=failure.missing, divergence=failure.divergence)
+        watched.append(seen)
     return tuple(watched)
+
+
+def watched_episode(
+    name: str, success: bool, logged: LoggedEpisode, sensing: Sensing
+) -> WatchedEpisode:
+    """Return one logged episode as an author sees it, without a diagnosis."""
+    return WatchedEpisode(
+        name=name,
+        instruction=logged.header.instruction,
+        success=success,
+        control_hz=logged.header.spec.control_hz,
+        max_steps=logged.header.scene.task.max_steps,
+        ticks=tuple(_sensed(tick, sensing) for tick in logged.ticks),
+    )
 
 
 def halves(episodes: Sequence[Developed]) -> tuple[list[Developed], list[Developed]]:

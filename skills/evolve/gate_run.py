@@ -16,6 +16,7 @@ from zetta.skills.evolve.evidence import CostEvidence, Evidence, PairedOutcome
 from zetta.skills.evolve.gates import GateVerdict, admit, decide, is_admitted, record
 from zetta.skills.evolve.ledger import Ledger, Opening, open_gate, sealed_boundary
 from zetta.skills.evolve.plans import GatePlan
+from zetta.skills.evolve.reliability import Repetitions
 from zetta.skills.evolve.stages import judge_no_harm, judge_superiority
 
 Arm: TypeAlias = Literal["parent", "candidate", "sham", "random"]
@@ -257,6 +258,32 @@ class Bench:
             for index, trial in enumerate(trials)
         )
 
+    def outcome(self, arm: Arm, trial: Trial) -> TrialOutcome:
+        """Return what came of a trial that has been run."""
+        return self._known[arm, trial]
+
+    def repetitions(self, trials: Sequence[Trial], runs: int) -> tuple[Repetitions, ...]:
+        """Return how often both arms solve scenes that are run again and again.
+
+        A scene in which a run could not be made counts with the runs that were made in both arms.
+        """
+        seeds = {t: [_again(t, k) for k in range(runs)] for t in trials}
+        every = [trial for own in seeds.values() for trial in own]
+        self._run([(arm, trial) for arm in ("parent", "candidate") for trial in every])
+        return tuple(self._repeated(trial, own) for trial, own in seeds.items())
+
+    def _repeated(self, trial: Trial, own: Sequence[Trial]) -> Repetitions:
+        both = [
+            (parent.success, candidate.success)
+            for each in own
+            if (parent := self._known["parent", each]).success is not None
+            and (candidate := self._known["candidate", each]).success is not None
+        ]
+        return Repetitions(
+            scene_name(trial), len(both), sum(bool(p) for p, _ in both),
+            sum(bool(c) for _, c in both),
+        )  # fmt: skip
+
     def cost(self, control_period_s: float, trials: Sequence[Trial]) -> CostEvidence:
         """Return what both arms took on those of the trials that both have run."""
         both = [
@@ -279,6 +306,10 @@ class Bench:
         missing = [each for each in wanted if each not in self._known]
         outcomes = self._arena.run(missing) if missing else ()
         self._known |= dict(zip(missing, outcomes, strict=True))
+
+
+def _again(trial: Trial, run: int) -> Trial:
+    return replace(trial, policy_seed=policy_seed(f"again/{trial.policy_seed}/{run}"))
 
 
 def pair(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
+from zetta.runtime.errors import GateError
 from zetta.skills.evolve.evidence import Evidence
 from zetta.skills.evolve.gate_run import (
     Bench,
@@ -14,12 +17,15 @@ from zetta.skills.evolve.gate_run import (
     no_harm,
     scene_name,
 )
-from zetta.skills.evolve.gates import admit, is_admitted
+from zetta.skills.evolve.gates import admit, decide, is_admitted
 from zetta.skills.evolve.generation_records import Cost, GateStage
-from zetta.skills.evolve.ledger import Ledger, open_gate, sealed_boundary
+from zetta.skills.evolve.ledger import Ledger, Opening, open_gate, sealed_boundary
 from zetta.skills.evolve.plans import GatePlan
 from zetta.skills.evolve.stages import judge_superiority
 from zetta.skills.evolve.worlds import World
+
+WATCHED: Final = 2
+"""Pairs in which it fired that are run once more with its skill held back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +60,14 @@ class GateStages:
         self._bench = Bench(world.arena(candidate))
 
     def arms(self) -> GateStage:
-        """Compare with the parent on the scenes that it failed."""
+        """Compare with the parent on the scenes that it failed.
+
+        Raises:
+            GateError: critics that fire and whose skills are held back change something.
+        """
         evidence = Evidence(same_scene=self._bench.pairs(self._blocks.failed, "parent"))
+        fired = [self._blocks.failed[pair.index] for pair in evidence.same_scene if pair.fired]
+        self._check_watching(fired[:WATCHED])
         return _stage(evidence, admit(self._plan, evidence)[0].outcome == "pass")
 
     def no_harm(self, before: GateStage) -> GateStage:
@@ -98,7 +110,32 @@ class GateStages:
             # Kept by the world: nothing is run, and a resumed campaign counts the same episodes.
             self._bench.pairs(known, "parent")
         cost = self._bench.cost(1.0 / self._world.control_hz, sealed)
-        return replace(_stage(replace(evidence, cost=cost), True), opening=before.opening)
+        evidence = self._repeated(replace(evidence, cost=cost), before.opening)
+        return replace(_stage(evidence, True), opening=before.opening)
+
+    def _repeated(self, evidence: Evidence, opening: Opening) -> Evidence:
+        """Run sealed scenes again and again, where the plan asks for it and all else passed."""
+        reliability = self._plan.reliability
+        if reliability is None:
+            return evidence
+        stages = decide(self._plan, opening, evidence).stages
+        if stages[-1].stage != "pass_k":
+            return evidence
+        scenes = self._blocks.sealed[: reliability.scenes]
+        return replace(evidence, repetitions=self._bench.repetitions(scenes, reliability.runs))
+
+    def _check_watching(self, trials: Sequence[Trial]) -> None:
+        """The control fire-but-continue: an alarm that nobody acts upon changes no action."""
+        for trial, watched in zip(
+            trials, self._world.watch_only(self._folder, trials), strict=True
+        ):
+            parent = self._bench.outcome("parent", trial)
+            known = watched.success is not None and parent.success is not None
+            if known and self._plan.deterministic and watched.actions != parent.actions:
+                raise GateError(
+                    f"scene {scene_name(trial)}: the candidate's critics alone change what its "
+                    "parent does, although nobody acts upon them; its runs cannot be compared"
+                )
 
 
 def _stage(evidence: Evidence, passed: bool) -> GateStage:

@@ -29,8 +29,8 @@ from zetta.skills.evolve.branch_stage import branch_out
 from zetta.skills.evolve.briefs import halves, watched_episodes
 from zetta.skills.evolve.calibration_stage import (
     CalibratedNumbers,
-    as_strict,
     calibrated_numbers,
+    stricter_draft,
 )
 from zetta.skills.evolve.campaign import STAGES, Block, Campaign, Stage
 from zetta.skills.evolve.candidates import write_candidate
@@ -63,6 +63,7 @@ from zetta.skills.evolve.plans import GatePlan
 from zetta.skills.evolve.screen import ScreenResult, screen
 from zetta.skills.evolve.shadow_stage import shadow
 from zetta.skills.evolve.worlds import World
+from zetta.skills.package import SkillPackage
 
 CANDIDATE, LOGS, PROGRAMS = "candidate", "logs", "programs"
 """Folders of a generation."""
@@ -79,8 +80,12 @@ class Setting:
     author: Author
     tell: Callable[[str], None] = lambda text: None
     batch: int = 8
+    branch_seeds: int = 1
+    """Continuations of each change of a failure, with different policy seeds."""
     command: str = ""
     """What the user typed."""
+    pictures: Callable[[int], Sequence[Path]] = lambda number: ()
+    """Draws strips of a generation's failures, for an author who looks at them."""
 
 
 @dataclass(slots=True)
@@ -156,7 +161,7 @@ class Generation:
         with self._metered() as cost:
             branched = branch_out(
                 self.setting.world, failures, successes, found, self.setting.plan.budget.search,
-                self._folder / PROGRAMS,
+                self._folder / PROGRAMS, self.setting.branch_seeds,
             )  # fmt: skip
         return replace(branched, cost=cost())
 
@@ -174,26 +179,23 @@ class Generation:
             if not result.passed:
                 problem = "screen: " + "; ".join(result.problems[:3])
                 return _candidate(draft, "", draft, None, problem, result, cost())
-            numbers = self._calibrated(draft.name, development, found)
-            problem = f"calibration: {numbers.note}" if numbers.is_hopeless else ""
-            final = draft
-            if numbers.level and not problem:
-                final = as_strict(draft, numbers.values)
+            package = self._package(draft.name)
+            numbers, final, problem = self._calibrated(package, development, found), draft, ""
+            if numbers.level:
+                final = stricter_draft(draft, package, numbers.values)
                 result = self._screened_anew(final, brief, development)
                 problem = "; ".join(result.problems[:3])
         digest = "" if problem else load_bundle(str(self._candidate)).digest
         return _candidate(draft, digest, final, numbers, problem, result, cost())
 
     def _calibrated(
-        self, skill: str, development: Development, found: Diagnosed
+        self, package: SkillPackage, development: Development, found: Diagnosed
     ) -> CalibratedNumbers:
         world = self.setting.world
-        package = next(p for p in load_bundle(str(self._candidate)).packages if p.name == skill)
-        seen, held_out = (
-            watched_episodes([e for e in half if e.success], found, world.read, world.sensing)
-            for half in halves(development.episodes)
-        )
-        return calibrated_numbers(package, seen, held_out)
+        _, held_out = halves(development.episodes)
+        successes = [each for each in held_out if each.success]
+        watched = watched_episodes(successes, found, world.read, world.sensing)
+        return calibrated_numbers(package, watched)
 
     def _brief(self, development: Development, found: Diagnosed, branched: Branched) -> Brief:
         world, manifest = self.setting.world, self.setting.campaign.manifest
@@ -212,6 +214,7 @@ class Generation:
             generation=self.number,
             seed=self.number,
             rejected=self.rejected,
+            strips=tuple(self.setting.pictures(self.number)),
         )
 
     def _screened_anew(self, draft: Draft, brief: Brief, development: Development) -> ScreenResult:
@@ -296,6 +299,9 @@ class Generation:
     @property
     def _candidate(self) -> Path:
         return self._folder / CANDIDATE
+
+    def _package(self, skill: str) -> SkillPackage:
+        return next(p for p in load_bundle(str(self._candidate)).packages if p.name == skill)
 
     @property
     def _parent(self) -> LoadedBundle:

@@ -122,6 +122,11 @@ class ReliabilityPlan:
     margin: float = 0.05
     alpha: float = 0.05
 
+    @property
+    def rollouts(self) -> int:
+        """Rollouts of both arms."""
+        return 2 * self.scenes * self.runs
+
 
 @dataclass(frozen=True, slots=True)
 class GatePlan:
@@ -156,6 +161,12 @@ class GatePlan:
     """pass^k is part of the gate where this is given; the default budget has no room for it."""
     deterministic: bool = True
     """Equal seeds give equal runs: a critic that stays quiet must then change nothing."""
+
+    @property
+    def rollouts(self) -> int:
+        """Most rollouts of one generation."""
+        repeated = self.reliability
+        return self.budget.rollouts + (0 if repeated is None else repeated.rollouts)
 
     @property
     def digest(self) -> str:

@@ -75,7 +75,9 @@ class CellVerdict:
     """Upper bound of the share of pairs that it breaks."""
 
 
-def fresh_seeds(key: str, package: str, what: Literal["scene", "policy"], count: int) -> list[int]:
+def fresh_seeds(
+    key: str, package: str, what: Literal["scene", "policy", "calibration"], count: int
+) -> list[int]:
     """Return seeds that nobody can choose: HMAC-SHA-256 under a key, of sampled scenes alone.
 
     Published tables use numbered initial states, so no scene of theirs can be among these.

@@ -10,7 +10,7 @@ from typing import Final, Protocol
 from zetta.runtime.core import Sensing
 from zetta.runtime.episode_log import LoggedEpisode
 from zetta.skills.evolve.branches import Change, Continuation
-from zetta.skills.evolve.gate_run import Arena, Trial
+from zetta.skills.evolve.gate_run import Arena, Trial, TrialOutcome
 from zetta.skills.evolve.generation_records import ArmReport, Developed
 
 CHECKED: Final = 10
@@ -51,6 +51,10 @@ class World(Protocol):
 
     def arena(self, candidate: Path) -> Arena:
         """Return where the arms of a candidate are run."""
+        ...
+
+    def watch_only(self, candidate: Path, trials: Sequence[Trial]) -> list[TrialOutcome]:
+        """Run trials with the candidate's critics on and its skills held back."""
         ...
 
     def record_moments(self, candidate: Path, trials: Sequence[Trial]) -> None:

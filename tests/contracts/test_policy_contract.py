@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.runtime.policies.onnx_models import DECLARATION, write_example
+from tests.runtime.policies.pi0_models import MISSING, write_checkpoint
 from zetta.runtime import registry
 from zetta.runtime.core import (
     SENSING_LEVELS,
@@ -36,9 +39,29 @@ def load(name: str) -> Policy | str:
         return f"{name} cannot be loaded here: {error}"
 
 
-@pytest.fixture(params=[n for n in registry.names("policies") if not n.endswith(":")])
-def name(request: pytest.FixtureRequest) -> str:
-    """A registered name; schemes such as `tiny:` need a folder and are none."""
+WRITTEN = ("python:", "onnx:", "pi0:")
+"""Schemes of which an example is made here."""
+NAMES = [n for n in registry.names("policies") if not n.endswith(":")]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where examples are written."""
+    return tmp_path_factory.mktemp("policies")
+
+
+@pytest.fixture(params=[*NAMES, *WRITTEN])
+def name(request: pytest.FixtureRequest, folder: Path) -> str:
+    """A registered name, or that of an example; `tiny:` is what `zetta/tiny` is."""
+    if request.param == "python:":
+        return "python:zetta.runtime.policies.random_actions:RandomPolicy"
+    if request.param == "onnx:":
+        profile = 'render_profile = "toy-fast"\n[policy.action]'
+        return write_example(folder, text=DECLARATION.replace("[policy.action]", profile))
+    if request.param == "pi0:":
+        if MISSING:
+            pytest.skip(f"needs {' and '.join(MISSING)}: pip install 'zetta[pi0]'")
+        return f"{write_checkpoint(folder / 'pi0')}@device=cpu"
     return str(request.param)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
@@ -17,7 +17,6 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 import onnxruntime
-from onnxruntime.capi import onnxruntime_pybind11_state as ort_errors
 from scipy.spatial.transform import Rotation
 
 from zetta.runtime.core import (
@@ -29,6 +28,7 @@ from zetta.runtime.core import (
     PolicySpec,
 )
 from zetta.runtime.errors import ConfigError, SpecMismatch, suggest
+from zetta.runtime.policies.graphs import open_graph
 from zetta.runtime.policies.tiny.gripper import CLOSE, OPEN, Gripper, GripperState
 from zetta.runtime.policies.tiny.inputs import (
     CAMERAS,
@@ -91,7 +91,7 @@ def load_from(folder: Path, name: str = "", temperature: float = 0.0) -> TinyPol
     """
     manifest = read_manifest(folder)
     check_files(folder, manifest)
-    graphs = [_session(folder / file) for file in (LOOK, ACT)]
+    graphs = [open_graph(folder / file, "get the weights again") for file in (LOOK, ACT)]
     policy = TinyPolicy(name or f"tiny:{folder}", manifest, graphs[0], graphs[1])
     policy.set_temperature(temperature)
     return policy
@@ -218,6 +218,30 @@ class TinyPolicy:
         self._gripper = Gripper(self._manifest.execution, self._manifest.phases)
         self._gripper.memory = state.gripper
 
+    def begin(self, instruction: str, seed: int) -> TinyPolicy:
+        """Return what remembers a new episode, on the same graphs.
+
+        Raises:
+            ConfigError: the instruction names nothing.
+        """
+        episode = TinyPolicy(self._spec.name, self._manifest, self._look, self._act)
+        episode.set_temperature(self._temperature)
+        episode.reset(instruction, seed)
+        return episode
+
+    def infer_batch(
+        self, episodes: Sequence[TinyPolicy], observations: Sequence[Observation], rows: int
+    ) -> list[ActionChunk]:
+        """Return a chunk for each episode.
+
+        One by one: `look.onnx` takes a single observation. Sessions share the weights, not time.
+
+        Raises:
+            SpecMismatch: a picture is missing or of another size.
+        """
+        pairs = zip(episodes, observations, strict=True)
+        return [episode.infer(observation) for episode, observation in pairs]
+
     def close(self) -> None:
         """Nothing is held."""
 
@@ -331,21 +355,6 @@ def _digest(manifest: Manifest) -> str:
     files = [manifest.files[LOOK], manifest.files[ACT]]
     text = json.dumps([files, asdict(manifest.execution)], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _session(path: Path) -> onnxruntime.InferenceSession:
-    options = onnxruntime.SessionOptions()
-    # One thread: with the simulator beside it, a second one only waits at barriers.
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 3
-    try:
-        return onnxruntime.InferenceSession(
-            str(path), sess_options=options, providers=["CPUExecutionProvider"]
-        )
-    except (ort_errors.Fail, ort_errors.InvalidGraph, ort_errors.InvalidProtobuf) as error:
-        first = str(error).splitlines()[0]
-        raise ConfigError(f"{path} is no usable graph: {first}; get the weights again") from error
 
 
 def run(

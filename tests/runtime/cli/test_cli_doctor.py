@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
 from zetta.runtime.cli import doctor, installation, sims
 from zetta.runtime.cli import main as cli
 from zetta.runtime.cli.doctor import Check
+from zetta.runtime.policies import devices
 
 
 def run_doctor(monkeypatch: pytest.MonkeyPatch, *checks: Check) -> int:
@@ -122,3 +124,34 @@ def test_sims_list_names_a_missing_simulator_and_its_install_line(
     assert states["toy"].state == "ready"
     assert states["libero"].state == "missing"
     assert "zetta[libero]" in states["libero"].fix
+
+
+def fake_torch(cuda: str | None, devices: int) -> ModuleType:
+    """Return what the doctor looks at of torch."""
+    torch = ModuleType("torch")
+    torch.__dict__["__version__"] = "2.13.0"
+    torch.__dict__["version"] = SimpleNamespace(cuda=cuda)
+    torch.__dict__["cuda"] = SimpleNamespace(device_count=lambda: devices)
+    return torch
+
+
+@pytest.mark.parametrize(
+    ("torch", "driver", "said"),
+    [
+        (None, "libc.so.6", "torch is not installed"),
+        (fake_torch(None, 0), "libc.so.6", "built for the CPU only"),
+        (fake_torch("12.8", 0), "libnone.so.1", "no NVIDIA driver: libnone.so.1"),
+        (fake_torch("12.8", 0), "libc.so.6", "shows no device"),
+        (fake_torch("12.8", 2), "libc.so.6", ""),
+    ],
+)
+def test_the_doctor_says_why_a_gpu_is_not_used(
+    torch: ModuleType | None, driver: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(devices, "find_spec", lambda name: torch and object())
+    monkeypatch.setattr(devices, "import_module", lambda name: torch)
+    monkeypatch.setattr(devices, "DRIVER", driver)
+    check = doctor.check_cuda()
+
+    assert check.state == ("optional" if said else "ok")
+    assert said in check.detail

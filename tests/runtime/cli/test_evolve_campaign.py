@@ -8,6 +8,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,13 +21,13 @@ from zetta.runtime.cli.evolve_world import SimWorld
 from zetta.runtime.cli.main import main
 from zetta.runtime.cli.planted_fix import FAULT, NAME, POLICY, write_fix
 from zetta.runtime.core import Recovery, RunSpec, Sampled
-from zetta.runtime.errors import ConfigError
+from zetta.runtime.errors import ConfigError, GateError
 from zetta.runtime.rollouts.factory import EpisodeRecord, Identity, Watch
 from zetta.skills.evolve.authors import Author, Brief, Draft, NoDraft
 from zetta.skills.evolve.campaign import STAGES, Campaign, Manifest, manifest_key
 from zetta.skills.evolve.campaign_run import CampaignResult, run_campaign
 from zetta.skills.evolve.generation import Setting
-from zetta.skills.evolve.plans import Budget, plan_gate
+from zetta.skills.evolve.plans import Budget, GatePlan, ReliabilityPlan, plan_gate
 from zetta.skills.evolve.sham_author import ShamAuthor
 
 BASE = RunSpec(
@@ -61,7 +62,8 @@ class Drawn:
                 return self._real.run(spec, watch)
             if errand["snapshot"]:
                 return continued(errand)
-        type(self).ran[f"{spec.bundle.split(':')[0][-9:]} {spec.seed} {spec.policy_seed}"] += 1
+        arm = spec.bundle.split(":")[0][-9:] + spec.options.get("shadow", "")
+        type(self).ran[f"{arm} {spec.seed} {spec.policy_seed}"] += 1
         return drawn(spec)
 
     def close(self) -> None:
@@ -73,6 +75,8 @@ def drawn(spec: RunSpec) -> EpisodeRecord:
     luck = random.Random(f"{spec.seed}/{spec.policy_seed}")
     good, mended, timed = luck.random() < 0.33, luck.random() < 0.95, luck.random() < 0.3
     arm = spec.bundle.partition(":")[0] if ":" in spec.bundle else spec.bundle
+    if spec.options.get("shadow") == "yes":
+        arm = "none"
     fires = (not good and arm != "none") or (arm == "random" and timed)
     success = good or {"none": False, "sham": False, "random": timed}.get(arm, mended)
     recovery = Recovery(NAME, NAME, "drawn", 40, 60, True, "done")
@@ -122,14 +126,14 @@ def manifest(**changes: Any) -> Manifest:
 
 def campaign_of(
     folder: Path, author: Author, factory: Callable[[], Drawn] = Drawn,
-    tell: Callable[[str], None] = lambda text: None, **changes: Any,
+    tell: Callable[[str], None] = lambda text: None, plan: GatePlan = PLAN, **changes: Any,
 ) -> CampaignResult:  # fmt: skip
-    campaign = Campaign(folder, manifest(**changes))
+    campaign = Campaign(folder, manifest(plan=plan.digest, **changes))
     with closing(
         Rollouts(folder, campaign.manifest.digest, None, lambda *_: None, factory)
     ) as rollouts:
         world = SimWorld(BASE, folder, rollouts, 20.0)
-        return run_campaign(Setting(campaign, PLAN, world, author, tell))
+        return run_campaign(Setting(campaign, plan, world, author, tell))
 
 
 def contents(folder: Path) -> dict[str, Any]:
@@ -273,6 +277,38 @@ def test_an_author_without_an_idea_ends_the_generation_and_spends_no_risk(
     assert result.promoted == 0
     assert "nothing pays" in result.generations[0].verdict.reason
     assert result.generations[0].ledger.alpha_spent == 0.0
+
+
+class Meddling(Drawn):
+    """A runtime whose critics change what the policy does although nobody acts upon them."""
+
+    def run(self, spec: RunSpec, watch: Watch) -> EpisodeRecord:
+        record = super().run(spec, watch)
+        held_back = spec.options.get("shadow") == "yes"
+        return replace(record, actions="others") if held_back else record
+
+
+def test_critics_that_change_anything_by_watching_end_the_campaign(
+    whole: tuple[Path, CampaignResult, Fixer], tmp_path: Path
+) -> None:
+    folder = up_to_branches(whole[0], tmp_path / "campaign")
+    shutil.rmtree(folder / "rollouts")
+    with pytest.raises(GateError, match="critics alone change"):
+        campaign_of(folder, Fixer(tmp_path / "fix"), Meddling)
+
+
+def test_pass_k_is_asked_for_when_everything_else_passed(
+    whole: tuple[Path, CampaignResult, Fixer], tmp_path: Path
+) -> None:
+    plan = replace(PLAN, reliability=ReliabilityPlan(k=2, scenes=6, runs=4))
+    result = campaign_of(tmp_path, Fixer(tmp_path / "fix"), plan=plan)
+    stages = [each.stage for each in result.generations[0].verdict.stages]
+    assert stages[-1] == "pass_k"
+    repeated = contents(tmp_path)["controls"]["evidence"]["repetitions"]
+    assert [each["runs"] for each in repeated] == [4] * 6
+    assert sum(each["candidate"] for each in repeated) > sum(each["baseline"] for each in repeated)
+    assert contents(whole[0])["controls"]["evidence"]["repetitions"] == []
+    assert plan.rollouts == PLAN.rollouts + 48
 
 
 class Worthless(Fixer):

@@ -49,11 +49,15 @@ def test_a_skill_for_grasps_that_miss_transfers_to_other_suites(
         assert counts["unattributed"] == counts["errors"] == 0
         assert cell["p"] <= cell["p_adjusted"]
     assert found["sensing"] == "oracle"
+    assert found["calibrated"]["note"]
+    assert len(list(Path("out/calibration/logs").iterdir())) == 20
     kept = json.loads(Path("out/transfer.json").read_text())
     assert kept["cells"] == found["cells"]
     again = answer(capfd, *ASKED, *to, "--resume")  # the key is that of the folder
     assert again["cells"] == found["cells"]
-    assert "another --key" in refused(capfd, *ASKED, *to, "--resume", "--key", "other words")
+    assert "other words for its scenes" in refused(
+        capfd, *ASKED, *to, "--resume", "--key", "other words"
+    )
     assert "another evaluation" in refused(
         capfd, *ASKED, "--to", "toy_swap:2", "--scenes", "12", "--out", "out", "--resume"
     )

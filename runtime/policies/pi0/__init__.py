@@ -1,0 +1,1 @@
+"""pi0, read from a folder and run in this process."""
