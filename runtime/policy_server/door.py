@@ -17,6 +17,8 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
+import numpy as np
+
 from zetta.runtime.core import ActionChunk, Observation, PolicySpec
 from zetta.runtime.errors import ConfigError, InfraError, SpecMismatch, Timeout, suggest
 from zetta.runtime.foreign import translate
@@ -165,6 +167,8 @@ class Visitor:
                 f"{spec.action.size}"
             )
         rows = self._ahead.rows(chunk.actions, seen.proprio)
+        if not np.isfinite(rows).all():
+            raise SpecMismatch("the policy gave numbers that are not finite; nothing is sent")
         return translate.answer(rows, self._convention, form)
 
     def close(self) -> None:

@@ -46,6 +46,9 @@ class TellingPolicy:
             raise ConfigError("the instruction is nonsense")
         self.resets.append((instruction, seed))
 
+    def close(self) -> None:
+        """Nothing is held."""
+
     def infer(self, observation: Observation) -> ActionChunk:
         if not self.resets:
             raise SpecMismatch("reset comes first")
