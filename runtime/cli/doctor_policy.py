@@ -97,6 +97,8 @@ def _tell(url: str, policy: ForeignPolicy, found: Inspection) -> None:
     )
     output.answer(f"says of itself: {dict(found.described) or 'nothing'}")
     for title, parts in (("we send", found.asked), ("it answers", found.answered)):
+        if not parts:
+            continue
         output.answer(f"{title}:")
         rows = [[p.key, "x".join(map(str, p.shape)) or "-", p.dtype] for p in parts]
         output.answer(output.table(["key", "shape", "dtype"], rows))

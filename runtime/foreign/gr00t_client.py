@@ -81,7 +81,7 @@ class Gr00tPolicy:
         }
 
     def reset(self, instruction: str, seed: int) -> None:
-        """Begin an episode; servers since N1.6 are told, older ones keep no state.
+        """Begin an episode; servers since N1.6 are told, older ones get a connection of its own.
 
         Raises:
             ConfigError: the instruction is empty.
@@ -90,7 +90,9 @@ class Gr00tPolicy:
         if not instruction.strip():
             raise ConfigError("the instruction is empty; say what the robot should do")
         self._instruction = instruction
-        if self.generation != "n1.5":
+        if self.generation == "n1.5":
+            self._drop()
+        else:
             self.call("reset", {"options": {"seed": seed}})
 
     def infer(self, observation: Observation) -> ActionChunk:

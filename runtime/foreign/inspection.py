@@ -175,6 +175,7 @@ def _described(described: Mapping[str, Any], convention: Convention) -> tuple[Fi
     if not isinstance(told, Mapping):
         return ()
     found = []
+    other = f"choose the server's convention, {told.get('convention')!s:.40}"
     turns = {"/".join(p.path): p.turn for p in convention.pictures}
     theirs = told.get("pictures")
     if theirs != turns:
@@ -182,7 +183,7 @@ def _described(described: Mapping[str, Any], convention: Convention) -> tuple[Fi
             Finding(
                 "image orientation", "wrong",
                 f"the server expects pictures turned as {theirs}, and this convention turns them "
-                f"as {turns}; choose the server's convention",
+                f"as {turns}; {other}",
             )
         )  # fmt: skip
     sizes = {"/".join(s.path): convention.state_size(s) for s in convention.states}
@@ -191,7 +192,7 @@ def _described(described: Mapping[str, Any], convention: Convention) -> tuple[Fi
             Finding(
                 "state", "wrong",
                 f"the server expects states of {told.get('state')} numbers, this convention sends "
-                f"{sizes}; choose the server's convention",
+                f"{sizes}; {other}",
             )
         )  # fmt: skip
     gripper = [convention.action.gripper_open, convention.action.gripper_close]
