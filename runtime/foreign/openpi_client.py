@@ -121,7 +121,7 @@ class OpenpiPolicy:
             InfraError: as in `infer`.
         """
         message = openpi_codec.encode(asked)
-        if self._socket is None and self._connected() != self.metadata:
+        if self._socket is None and not self._same_server():
             self._drop()
             raise SpecMismatch(
                 f"the server at {self._where} is not the one from before: it describes itself "
@@ -144,6 +144,12 @@ class OpenpiPolicy:
     @property
     def _where(self) -> str:
         return f"{self.address.host}:{self.address.port}"
+
+    def _same_server(self) -> bool:
+        """Connect anew and say whether the server describes itself as before."""
+        now = self._connected()
+        # As bytes: metadata may hold arrays, which do not compare to one truth.
+        return openpi_codec.encode(now) == openpi_codec.encode(self.metadata)
 
     def _exchange(self, message: bytes, wait_s: float) -> Any:
         assert self._socket is not None

@@ -165,6 +165,16 @@ def test_another_server_at_the_same_place_is_noticed() -> None:
         policy.close()
 
 
+def test_metadata_may_hold_arrays() -> None:
+    described = {"reset_pose": np.arange(6.0), "limits": [1, 2.5, "x"]}
+    with openpi_server(lambda line: upstream(line, metadata=described)) as port:
+        policy = load(port)
+        for _ in range(2):
+            policy.reset("go", 0)
+            assert policy.infer(sensed()).actions.shape == (10, 7)
+        policy.close()
+
+
 def test_fewer_rows_than_expected_name_the_option() -> None:
     with openpi_server(lambda line: upstream(line, np.zeros((6, 7)))) as port:
         policy = load(port)
