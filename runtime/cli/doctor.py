@@ -15,7 +15,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 import typer
 
-from zetta.runtime.cli import installation, output
+from zetta.runtime.cli import doctor_policy, installation, output
 from zetta.runtime.errors import ZettaError
 from zetta.runtime.policies.devices import why_no_cuda
 
@@ -54,13 +54,28 @@ class Check:
     """The command that mends it; empty when nothing is to be done."""
 
 
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    epilog="--debug, anywhere, shows the traceback of an error.",
+)
+app.command("policy")(doctor_policy.command)
+
+
+@app.callback(invoke_without_command=True)
 def command(
+    context: typer.Context,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Look at everything a run needs; exit 1 when something required is missing.
 
     Lines marked -- are optional: what they bring is switched off, the rest works.
     """
+    if context.invoked_subcommand is None:
+        _examine(as_json)
+
+
+def _examine(as_json: bool) -> None:
     found: list[Check] = []
     for check in checks():
         found.append(check)

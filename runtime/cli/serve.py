@@ -16,12 +16,20 @@ import typer
 
 from zetta.runtime import registry
 from zetta.runtime.cli import output
-from zetta.runtime.curve_keys import ServerKeys, read_server_keys, write_keys
+from zetta.runtime.cli.serve_doors import (
+    GR00T_BIND,
+    OPENPI_BIND,
+    Access,
+    gr00t_serving,
+    openpi_serving,
+    own_door,
+)
+from zetta.runtime.curve_keys import read_server_keys, write_keys
 from zetta.runtime.errors import ConfigError, suggest
 from zetta.runtime.policy_server.doors import Door
 from zetta.runtime.policy_server.engine import Engine
 from zetta.runtime.policy_server.limits import ServingLimits
-from zetta.runtime.policy_server.zmq_door import DEFAULT_BIND, ZmqDoor
+from zetta.runtime.policy_server.zmq_door import DEFAULT_BIND
 from zetta.runtime.transport import check_bind
 
 app = typer.Typer(
@@ -40,14 +48,18 @@ OnReady: TypeAlias = Callable[[str, str], None]
 class DoorKind:
     """One way in."""
 
-    make: Callable[[ServerKeys | None, OnReady], Door]
+    make: Callable[[Access, OnReady], Door]
     bind: str
     """Where it listens unless told otherwise."""
     check: Callable[[str, bool], None] | None = None
     """Refuses an address, given whether there are keys, before a policy is loaded for nothing."""
 
 
-DOORS: Final[Mapping[str, DoorKind]] = {"zmq": DoorKind(ZmqDoor, DEFAULT_BIND, check_bind)}
+DOORS: Final[Mapping[str, DoorKind]] = {
+    "zmq": DoorKind(own_door, DEFAULT_BIND, check_bind),
+    "openpi": DoorKind(openpi_serving, OPENPI_BIND),
+    "gr00t": DoorKind(gr00t_serving, GR00T_BIND),
+}
 """Each name is a value of `--door`."""
 
 
@@ -62,6 +74,15 @@ def serve(
     keys: Annotated[
         Path | None, typer.Option(help="Folder of `zetta serve keygen`, or its server.key.")
     ] = None,
+    key_file: Annotated[
+        Path | None, typer.Option(help="File with the key of an openpi or gr00t door.")
+    ] = None,
+    convention: Annotated[
+        str, typer.Option(help="Robot that clients of an openpi or gr00t door have.")
+    ] = "libero",
+    generation: Annotated[
+        str, typer.Option(help="GR00T clients: n1.6 (and later) or n1.5.")
+    ] = "n1.6",
     max_sessions: Annotated[int, typer.Option(help="Robots at a time.")] = 16,
     batch: Annotated[int, typer.Option(help="Rows of the largest batch: 1, 2, 4 or 8.")] = 8,
     idle: Annotated[float, typer.Option(help="Seconds until a silent session is ended.")] = 300.0,
@@ -83,18 +104,20 @@ def serve(
         )
     registry.check_policy(policy)
     limits = ServingLimits(max_sessions=max_sessions, max_rows=batch, idle_s=idle)
-    server_keys = None if keys is None else read_server_keys(keys)
+    access = Access(
+        None if keys is None else read_server_keys(keys), key_file, convention, generation
+    )
     kind = DOORS[door]
     place = bind or kind.bind
     if kind.check is not None:
-        kind.check(place, server_keys is not None)
+        kind.check(place, access.keys is not None)
     if metrics is not None:
         import_module(METRICS)  # says at once which extra is missing
 
     def on_ready(endpoint: str, instance: str) -> None:
         _announce(policy, door, endpoint, instance, as_json)
 
-    way_in = kind.make(server_keys, on_ready)
+    way_in = kind.make(access, on_ready)
     with _ending() as ending:
         output.note(f"loading {policy}")
         engine = Engine(lambda: registry.policy(policy), limits)
@@ -190,6 +213,7 @@ def _tell_status(engine: Engine, door: Door, over: threading.Event) -> None:
 
 
 def _announce(policy: str, door: str, endpoint: str, instance: str, as_json: bool) -> None:
+    # Foreign doors name themselves as their clients do.
     scheme = endpoint.replace("tcp://", f"{door}://").replace("ipc://", f"{door}://")
     output.note(f"serving {policy} at {endpoint}; use it with --policy {scheme}")
     if as_json:

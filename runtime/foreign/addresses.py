@@ -1,8 +1,9 @@
-"""Names of foreign policies: `openpi://host:port@convention,option=value`."""
+"""Names of foreign policies: `openpi://host:port@convention,option=value;option=value`."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -97,10 +98,12 @@ def parse(name: str, protocol: Protocol) -> Address:
             f"{host} is where a server binds, not where it is reached; say 127.0.0.1 or the "
             "address of its machine"
         )
-    label, *given = rest.split(",") if rest else [""]
+    # Also at semicolons: lists of policies are split at commas.
+    label, *given = re.split("[,;]", rest)
     options = _options(given)
     chosen = convention(protocol, label or "libero")
-    return Address(name, host, port, chosen, options, _key(options.key_file))
+    key = key_in(options.key_file) if options.key_file else ""
+    return Address(name, host, port, chosen, options, key)
 
 
 def _options(given: list[str]) -> Options:
@@ -123,9 +126,12 @@ def _options(given: list[str]) -> Options:
     return options
 
 
-def _key(file: str) -> str:
-    if not file:
-        return ""
+def key_in(file: str) -> str:
+    """Return the key that a file holds.
+
+    Raises:
+        ConfigError: it cannot be read, or holds none.
+    """
     try:
         key = Path(file).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:

@@ -105,6 +105,8 @@ class Convention:
     switches: tuple[Switch, ...] = ()
     arms: int = 1
     state_dtype: str = "<f8"
+    response: float = 1.0
+    """Share of a commanded displacement that the arm covers in one tick."""
     base_height_m: float = 0.0
     """Height of the mobile base's frame, which our `Proprio.base` does not hold."""
 

@@ -69,8 +69,19 @@ class Gr00tPolicy:
             return "n1.5"
         return "n1.6-flat" if self.address.options.flat else "n1.6"
 
+    @property
+    def described(self) -> Mapping[str, Any]:
+        """What the server said of itself."""
+        return {
+            "generation": self.generation,
+            **{
+                name: {"keys": list(m.keys), "delta_indices": list(m.delta_indices)}
+                for name, m in self.modalities.items()
+            },
+        }
+
     def reset(self, instruction: str, seed: int) -> None:
-        """Begin an episode; servers since N1.6 are told, older ones keep no state.
+        """Begin an episode; servers since N1.6 are told, older ones get a connection of its own.
 
         Raises:
             ConfigError: the instruction is empty.
@@ -79,7 +90,9 @@ class Gr00tPolicy:
         if not instruction.strip():
             raise ConfigError("the instruction is empty; say what the robot should do")
         self._instruction = instruction
-        if self.generation != "n1.5":
+        if self.generation == "n1.5":
+            self._drop()
+        else:
             self.call("reset", {"options": {"seed": seed}})
 
     def infer(self, observation: Observation) -> ActionChunk:

@@ -29,6 +29,7 @@ from zetta.runtime.errors import (
 from zetta.runtime.foreign import openpi_codec, translate
 from zetta.runtime.foreign.addresses import Address, parse
 from zetta.runtime.foreign.limits import MAX_MESSAGE_BYTES
+from zetta.runtime.foreign.translate import Form
 
 RETRY_S: Final = 0.2
 _QUIET: Final = logging.getLogger(__name__)
@@ -61,6 +62,16 @@ class OpenpiPolicy:
     def spec(self) -> PolicySpec:
         """What this policy needs and emits."""
         return self._spec
+
+    @property
+    def form(self) -> Form:
+        """How keys are written for this server."""
+        return "openpi"
+
+    @property
+    def described(self) -> Mapping[str, Any]:
+        """What the server said of itself."""
+        return self.metadata
 
     def reset(self, instruction: str, seed: int) -> None:
         """Begin an episode on a connection of its own.
@@ -110,7 +121,7 @@ class OpenpiPolicy:
             InfraError: as in `infer`.
         """
         message = openpi_codec.encode(asked)
-        if self._socket is None and self._connected() != self.metadata:
+        if self._socket is None and not self._same_server():
             self._drop()
             raise SpecMismatch(
                 f"the server at {self._where} is not the one from before: it describes itself "
@@ -133,6 +144,12 @@ class OpenpiPolicy:
     @property
     def _where(self) -> str:
         return f"{self.address.host}:{self.address.port}"
+
+    def _same_server(self) -> bool:
+        """Connect anew and say whether the server describes itself as before."""
+        now = self._connected()
+        # As bytes: metadata may hold arrays, which do not compare to one truth.
+        return openpi_codec.encode(now) == openpi_codec.encode(self.metadata)
 
     def _exchange(self, message: bytes, wait_s: float) -> Any:
         assert self._socket is not None

@@ -31,6 +31,8 @@ _LIBERO_ACTION: Final = ActionSpec(
     scale=(0.05, 0.05, 0.05, 0.5, 0.5, 0.5, 1.0),
 )
 _PANDA_STROKE_M: Final = 0.08
+_LIBERO_RESPONSE: Final = 0.24
+"""Measured over an episode of libero_object#0: displacement of the hand over what was commanded."""
 _ROBOTIQ_STROKE_M: Final = 0.085
 _ALOHA_STROKE_M: Final = 2 * (0.058 - 0.01844)
 """Both fingers travel between these positions (openpi, `aloha_policy.py`)."""
@@ -85,6 +87,7 @@ OPENPI_LIBERO: Final = Convention(
     control_hz=20.0,
     joints=7,
     stroke_m=_PANDA_STROKE_M,
+    response=_LIBERO_RESPONSE,
     checked="openpi examples/libero/main.py and the simulator",
 )
 
@@ -170,6 +173,7 @@ GR00T_LIBERO: Final = Convention(
     # Their 1 opens, their 0 closes.
     switches=(Switch(6, low=1.0, high=0.0),),
     state_dtype="<f4",
+    response=_LIBERO_RESPONSE,
     checked="Isaac-GR00T examples/Libero/eval (N1.5), libero_sim (N1.6) and the simulator",
 )
 

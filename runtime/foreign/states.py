@@ -121,7 +121,7 @@ def _of_base(proprio: Proprio, arm: ArmState, sense: Sense, height: float) -> Ar
         return turn
     if sense == "ee_pos_base":
         return _about_z(np.asarray(arm.ee_pos) - [x, y, height], -yaw)
-    return _times(turn * [-1.0, -1.0, -1.0, 1.0], np.asarray(arm.ee_quat))
+    return product(turn * [-1.0, -1.0, -1.0, 1.0], np.asarray(arm.ee_quat))
 
 
 def _arm(felt: Felt, k: int, convention: Convention, base: Array | None) -> ArmState:
@@ -135,7 +135,7 @@ def _arm(felt: Felt, k: int, convention: Convention, base: Array | None) -> ArmS
         origin = np.array([x, y, convention.base_height_m])
         place = origin + _about_z(get("ee_pos_base"), yaw)
         about = np.array([0.0, 0.0, math.sin(yaw / 2), math.cos(yaw / 2)])
-        turn = _times(about, get("ee_quat_base"))
+        turn = product(about, get("ee_quat_base"))
     joints = felt.get(("joint_pos", k), np.zeros(0))
     return ArmState(
         read_only(place), read_only(turn), read_only(joints), _opening(felt, k, convention)
@@ -158,8 +158,8 @@ def _about_z(v: Array, yaw: float) -> Array:
     return np.array([c * v[0] - s * v[1], s * v[0] + c * v[1], v[2]])
 
 
-def _times(a: Array, b: Array) -> Array:
-    """Return the product of two quaternions `xyzw`."""
+def product(a: Array, b: Array) -> Array:
+    """Return the product of two quaternions `xyzw`: first `b`, then `a`. Shape (4,)."""
     ax, ay, az, aw = a
     bx, by, bz, bw = b
     return np.array(

@@ -8,6 +8,7 @@ instruction changes, and keeps the time that these protocols do not carry.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hmac
 import ipaddress
 import threading
@@ -18,12 +19,12 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from zetta.runtime.core import ActionChunk, Array, Observation, PolicySpec, Proprio
+from zetta.runtime.core import ActionChunk, Observation, PolicySpec
 from zetta.runtime.errors import ConfigError, InfraError, SpecMismatch, Timeout, suggest
 from zetta.runtime.foreign import translate
 from zetta.runtime.foreign.conventions import Convention
 from zetta.runtime.foreign.translate import Form
-from zetta.runtime.tracking import converter
+from zetta.runtime.policy_server.ahead import Ahead
 
 START_S: Final = 10.0
 ERROR_CHARACTERS: Final = 300
@@ -84,6 +85,11 @@ class Binding:
                 "make a server; expected a port below 65536, and the others above 0"
             )
 
+    def url(self, scheme: str, port: int, name: str) -> str:
+        """Return the name under which our own client on this machine finds it."""
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
+        return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}@{name}"
+
     def admits(self, key: object) -> bool:
         """Say whether `key` opens this door; the comparison takes as long for any of its length."""
         if not self.key:
@@ -106,7 +112,7 @@ class Visitor:
 
     def __init__(self, engine: Engine, convention: Convention, name: str) -> None:
         self._engine, self._convention = engine, convention
-        self._convert = converter(engine.spec.action, convention.action)
+        self._ahead = Ahead(engine.spec.action, convention)
         self._session = engine.open(name)
         self._instruction = ""
         self._seed = 0
@@ -160,18 +166,16 @@ class Visitor:
                 f"the policy gave a chunk of shape {chunk.actions.shape}, expected rows of "
                 f"{spec.action.size}"
             )
-        return translate.answer(
-            self._converted(chunk.actions, seen.proprio), self._convention, form
-        )
+        rows = self._ahead.rows(chunk.actions, seen.proprio)
+        if not np.isfinite(rows).all():
+            raise SpecMismatch("the policy gave numbers that are not finite; nothing is sent")
+        return translate.answer(rows, self._convention, form)
 
     def close(self) -> None:
         """End the session; calling it again does nothing."""
         if not self._closed:
             self._closed = True
             self._engine.close(self._session)
-
-    def _converted(self, actions: Array, proprio: Proprio) -> Array:
-        return np.stack([self._convert(row, proprio) for row in np.asarray(actions)])
 
 
 def _checked_seed(seed: object) -> int:
@@ -215,17 +219,42 @@ def check_convention(spec: PolicySpec, convention: Convention) -> None:
             f"{name} acts at {spec.control_hz:g} Hz and clients of {convention.name!r} at "
             f"{convention.control_hz:g} Hz"
         )
-    if spec.action.kind == "target_pose" != convention.action.kind:
-        raise SpecMismatch(
-            f"{name} emits target poses, which must be tracked at every tick; a client of "
-            f"{convention.name!r} executes {convention.action.kind} rows blindly"
-        )
-    converter(spec.action, convention.action)
+    Ahead(spec.action, convention)
 
 
 def short(error: BaseException) -> str:
     """Return what a client is told of an error: one line, no traceback."""
     return f"{' '.join(str(error).split()) or type(error).__name__:.{ERROR_CHARACTERS}}"
+
+
+class Answers:
+    """The requests that are being answered, and a count of what came; for the loop's thread."""
+
+    def __init__(self) -> None:
+        self.requests = self.malformed = self.late = 0
+        self._running = 0
+        self._quiet = asyncio.Event()
+        self._quiet.set()
+
+    def __enter__(self) -> None:
+        self.requests += 1
+        self._running += 1
+        self._quiet.clear()
+
+    def __exit__(self, *_: object) -> None:
+        self._running -= 1
+        if not self._running:
+            self._quiet.set()
+
+    def count(self, error: BaseException) -> None:
+        """Count why a request was refused."""
+        self.malformed += isinstance(error, SpecMismatch)
+        self.late += isinstance(error, Timeout)
+
+    async def finished(self, within_s: float) -> None:
+        """Wait until nothing is being answered, or the time is over."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._quiet.wait(), within_s)
 
 
 class LoopThread:

@@ -24,6 +24,8 @@ from zetta.runtime.foreign.gr00t_codec import Generation, Modality
 from zetta.runtime.foreign.limits import MAX_MESSAGE_BYTES
 from zetta.runtime.foreign.translate import Form
 from zetta.runtime.policy_server.door import (
+    START_S,
+    Answers,
     Binding,
     Engine,
     LoopThread,
@@ -61,6 +63,7 @@ class Gr00tDoor:
         self._visitors: OrderedDict[bytes, Visitor] = OrderedDict()
         self._busy: dict[bytes, asyncio.Task[None]] = {}
         self._closed = False
+        self.answers = Answers()
         self._thread = LoopThread("gr00t-door")
         try:
             self.port: int = self._thread.call(self._open)
@@ -73,12 +76,16 @@ class Gr00tDoor:
     @property
     def url(self) -> str:
         """The name under which our own client reaches it."""
-        return f"gr00t://{self._binding.host}:{self.port}@{self._convention.name}"
+        return self._binding.url("gr00t", self.port, self._convention.name)
 
     @property
     def visitors(self) -> int:
         """How many clients have a session."""
         return len(self._visitors)
+
+    def finish(self, within_s: float) -> None:
+        """Wait until what was asked is answered, for at most so many seconds."""
+        self._thread.call(lambda: self.answers.finished(within_s), within_s + START_S)
 
     def close(self) -> None:
         """Stop listening; calling it again does nothing."""
@@ -136,9 +143,14 @@ class Gr00tDoor:
             self._busy[who] = asyncio.create_task(self._serve(who, message))
 
     async def _serve(self, who: bytes, message: bytes) -> None:
+        with self.answers:
+            await self._serve_one(who, message)
+
+    async def _serve_one(self, who: bytes, message: bytes) -> None:
         try:
             answer = await self._answer(who, message)
         except Exception as error:  # the server loop's boundary: one client never ends the server
+            self.answers.count(error)
             _LOG.info("GR00T client %s: %s", who.hex(), error, exc_info=True)
             answer = {"error": short(error)}
         # Before the answer leaves, so that the next request finds the place free.

@@ -34,7 +34,10 @@ def check_observation(spec: PolicySpec, observation: Observation) -> None:
 
 def _check_arm(arm: ArmState) -> None:
     joints = (arm.joint_pos.size,)
-    fits = _fits(arm.ee_pos, (3,)) and _fits(arm.ee_quat, (4,)) and _fits(arm.joint_pos, joints)
+    pose = _fits(arm.ee_pos, (3,)) and _fits(arm.ee_quat, (4,))
+    # Some foreign protocols carry joints and no pose; the pose is then NaN as a whole.
+    unknown = joints != (0,) and _missing(arm.ee_pos, (3,)) and _missing(arm.ee_quat, (4,))
+    fits = (pose or unknown) and _fits(arm.joint_pos, joints)
     if not fits or not np.isfinite([arm.gripper_opening, arm.gripper_velocity]).all():
         raise SpecMismatch(
             f"got an arm with a position of shape {arm.ee_pos.shape}, an orientation of "
@@ -45,6 +48,12 @@ def _check_arm(arm: ArmState) -> None:
 
 def _fits(array: np.ndarray[tuple[int, ...], np.dtype[np.float64]], shape: tuple[int, ...]) -> bool:
     return array.shape == shape and bool(np.isfinite(array).all())
+
+
+def _missing(
+    array: np.ndarray[tuple[int, ...], np.dtype[np.float64]], shape: tuple[int, ...]
+) -> bool:
+    return array.shape == shape and bool(np.isnan(array).all())
 
 
 def _check_camera(spec: PolicySpec, camera: CameraSpec, observation: Observation) -> None:

@@ -21,6 +21,8 @@ from zetta.runtime.foreign import openpi_codec
 from zetta.runtime.foreign.conventions import Convention
 from zetta.runtime.foreign.limits import MAX_MESSAGE_BYTES
 from zetta.runtime.policy_server.door import (
+    START_S,
+    Answers,
     Binding,
     Engine,
     LoopThread,
@@ -52,6 +54,7 @@ class OpenpiDoor:
         check_convention(engine.spec, convention)
         self._engine, self._convention, self._binding = engine, convention, binding
         self._visitors = 0
+        self.answers = Answers()
         self._thread = LoopThread("openpi-door")
         try:
             self._server: Server = self._thread.call(self._serve)
@@ -66,16 +69,21 @@ class OpenpiDoor:
     @property
     def url(self) -> str:
         """The name under which our own client reaches it."""
-        return f"openpi://{self._binding.host}:{self.port}@{self._convention.name}"
+        return self._binding.url("openpi", self.port, self._convention.name)
 
     @property
     def visitors(self) -> int:
         """How many clients are connected."""
         return self._visitors
 
+    def finish(self, within_s: float) -> None:
+        """Wait until what was asked is answered, for at most so many seconds."""
+        self._thread.call(lambda: self.answers.finished(within_s), within_s + START_S)
+
     def close(self) -> None:
         """Hang up on everybody; calling it again does nothing."""
-        self._thread.call(self._end) if self._server.is_serving() else None
+        if self._server.is_serving():
+            self._thread.call(self._end)
         self._thread.stop()
 
     def metadata(self) -> dict[str, Any]:
@@ -147,6 +155,7 @@ class OpenpiDoor:
         except ConnectionClosed:
             pass
         except Exception as error:  # the server loop's boundary: one client never ends the server
+            self.answers.count(error)
             _LOG.info("openpi client %s: %s", connection.id, error, exc_info=True)
             await _refuse(connection, short(error))
         finally:
@@ -158,18 +167,21 @@ class OpenpiDoor:
         before_ms: float | None = None
         async for message in connection:
             began = time.monotonic()
-            asked = openpi_codec.decode(message if isinstance(message, bytes) else message.encode())
-            if isinstance(asked, dict) and "seed" in asked:
-                visitor.take_seed(asked.pop("seed"))
-            answer = await visitor.ask(asked, "openpi", self._binding.deadline_s)
-            infer_ms = (time.monotonic() - began) * 1000.0
-            timing = {"infer_ms": infer_ms}
-            answer["policy_timing"] = timing
-            answer["server_timing"] = (
-                timing if before_ms is None else {**timing, "prev_total_ms": before_ms}
-            )
-            await connection.send(openpi_codec.encode(answer))
+            with self.answers:
+                answer = await self._answer(visitor, message)
+                infer_ms = (time.monotonic() - began) * 1000.0
+                told = {} if before_ms is None else {"prev_total_ms": before_ms}
+                answer["policy_timing"] = {"infer_ms": infer_ms}
+                answer["server_timing"] = {"infer_ms": infer_ms, **told}
+                await connection.send(openpi_codec.encode(answer))
             before_ms = (time.monotonic() - began) * 1000.0
+
+    async def _answer(self, visitor: Visitor, message: str | bytes) -> dict[str, Any]:
+        asked = openpi_codec.decode(message if isinstance(message, bytes) else message.encode())
+        if isinstance(asked, dict) and "seed" in asked:
+            visitor.take_seed(asked.pop("seed"))
+        answer: dict[str, Any] = await visitor.ask(asked, "openpi", self._binding.deadline_s)
+        return answer
 
 
 async def _refuse(connection: ServerConnection, said: str) -> None:

@@ -12,7 +12,7 @@ from zetta.runtime.foreign.addresses import parse
 
 
 def test_a_name_says_host_port_convention_and_options() -> None:
-    address = parse("openpi://10.0.0.5:9000@droid,replan_steps=4,deadline_s=2.5", "openpi")
+    address = parse("openpi://10.0.0.5:9000@droid,replan_steps=4;deadline_s=2.5", "openpi")
     assert (address.host, address.port, address.convention.name) == ("10.0.0.5", 9000, "droid")
     assert address.options.replan_steps == 4
     assert address.options.deadline_s == 2.5

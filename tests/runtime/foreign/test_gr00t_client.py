@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from foreign_servers import gr00t_server, sensed
 
+from tests.runtime.foreign.foreign_servers import gr00t_server, sensed
 from zetta.runtime import registry
 from zetta.runtime.core import Policy
 from zetta.runtime.errors import (

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from foreign_servers import openpi_server, sensed, upstream
 from websockets.sync.server import ServerConnection
 
+from tests.runtime.foreign.foreign_servers import openpi_server, sensed, upstream
 from zetta.runtime import registry
 from zetta.runtime.core import Policy
 from zetta.runtime.errors import (
@@ -162,6 +162,16 @@ def test_another_server_at_the_same_place_is_noticed() -> None:
         policy.reset("go", 0)
         with pytest.raises(SpecMismatch, match="not the one from before"):
             policy.infer(sensed())
+        policy.close()
+
+
+def test_metadata_may_hold_arrays() -> None:
+    described = {"reset_pose": np.arange(6.0), "limits": [1, 2.5, "x"]}
+    with openpi_server(lambda line: upstream(line, metadata=described)) as port:
+        policy = load(port)
+        for _ in range(2):
+            policy.reset("go", 0)
+            assert policy.infer(sensed()).actions.shape == (10, 7)
         policy.close()
 
 

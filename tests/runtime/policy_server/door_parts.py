@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 
@@ -45,6 +46,9 @@ class TellingPolicy:
             raise ConfigError("the instruction is nonsense")
         self.resets.append((instruction, seed))
 
+    def close(self) -> None:
+        """Nothing is held."""
+
     def infer(self, observation: Observation) -> ActionChunk:
         if not self.resets:
             raise SpecMismatch("reset comes first")
@@ -66,7 +70,7 @@ class TellingPolicy:
 class SmallEngine:
     """One policy for all sessions, asked in a thread of its own."""
 
-    def __init__(self, policy: TellingPolicy | None = None) -> None:
+    def __init__(self, policy: Any = None) -> None:
         self.policy = policy or TellingPolicy()
         self.opened: set[int] = set()
         self.most = 0

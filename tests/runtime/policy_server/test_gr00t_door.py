@@ -12,8 +12,8 @@ import msgpack
 import numpy as np
 import pytest
 import zmq
-from door_parts import SmallEngine, TellingPolicy, sensed, spec
 
+from tests.runtime.policy_server.door_parts import SmallEngine, TellingPolicy, sensed, spec
 from zetta.runtime.core import ActionChunk, Observation
 from zetta.runtime.errors import ConfigError, InfraError
 from zetta.runtime.foreign import gr00t_codec, translate
@@ -295,6 +295,9 @@ def test_our_client_tells_the_generation_and_agrees_with_our_door(
             )
         seed = 0 if generation == "n1.5" else 41
         assert engine.policy.resets == [("pick it up", seed)]
+        policy.reset("pick it up", 41)
+        policy.infer(sensed())
+        assert len(engine.policy.resets) == 2  # the same sentence, and yet another episode
         policy.reset("nonsense", 0)
         with pytest.raises(InfraError, match="nonsense"):
             policy.infer(sensed())

@@ -5,22 +5,23 @@ from __future__ import annotations
 import http.client
 import threading
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
-from door_parts import LIBERO, SmallEngine, TellingPolicy, sensed, spec
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
-from zetta.runtime.core import ActionChunk, CameraSpec, Observation
+from tests.runtime.policy_server.door_parts import LIBERO, SmallEngine, TellingPolicy, sensed, spec
+from zetta.runtime.core import ActionChunk, CameraSpec, Observation, Policy
 from zetta.runtime.errors import ConfigError, InfraError, SpecMismatch
 from zetta.runtime.foreign import openpi_codec, translate
 from zetta.runtime.foreign.addresses import parse
+from zetta.runtime.foreign.inspection import resting
 from zetta.runtime.foreign.openpi_client import OpenpiPolicy, load
 from zetta.runtime.foreign.robots import GR00T_LIBERO, OPENPI_DROID, OPENPI_LIBERO
-from zetta.runtime.policies.tiny import serve as tiny
 from zetta.runtime.policy_server.door import Binding
+from zetta.runtime.policy_server.engine import Engine
 from zetta.runtime.policy_server.openpi_door import OpenpiDoor
 
 
@@ -230,9 +231,52 @@ def test_policies_that_such_clients_cannot_feed_or_follow_are_refused(engine: Sm
     assert "front" in refused(spec(cameras=(CameraSpec("front", 256, 256),)))
     assert "64x64" in refused(spec(cameras=(CameraSpec("wrist", 64, 64),)))
     assert "10 Hz" in refused(spec(control_hz=10.0))
-    assert "target poses" in refused(spec(action=tiny.ACTION))
     assert "8" in refused(spec(cameras=(), control_hz=15.0), OPENPI_DROID)
     assert "gr00t" in refused(spec(), GR00T_LIBERO)
+
+
+class Lost(TellingPolicy):
+    """Answers with numbers that are none."""
+
+    def infer(self, observation: Observation) -> ActionChunk:
+        return ActionChunk(np.full((10, 7), np.nan), observation.proprio.t)
+
+
+def test_numbers_that_are_not_finite_are_not_sent() -> None:
+    engine = SmallEngine(Lost())
+    door = OpenpiDoor(engine, OPENPI_LIBERO, Binding())
+    policy = load(door.url)
+    policy.reset("go", 0)
+    with pytest.raises(InfraError, match="not finite"):
+        policy.infer(sensed())
+    policy.close()
+    door.close()
+    engine.stop()
+
+
+class Joints(TellingPolicy):
+    """Looks at joints only, and answers with velocities."""
+
+    def infer(self, observation: Observation) -> ActionChunk:
+        arm = observation.proprio.arms[0]
+        row = [*(arm.joint_pos / 4), 1.0 if arm.gripper_opening > 0.04 else 0.0]
+        return ActionChunk(np.tile(row, (10, 1)), observation.proprio.t)
+
+
+def test_a_droid_client_drives_a_policy_of_joints_behind_the_real_engine() -> None:
+    cameras = OPENPI_DROID.cameras
+    policy = Joints(spec(OPENPI_DROID.action, cameras, control_hz=15.0))
+    engine = Engine(cast(Policy, policy))
+    door = OpenpiDoor(engine, OPENPI_DROID, Binding())
+    client = load(door.url)
+    client.reset("go", 0)
+    seen = resting(OPENPI_DROID)
+    rows = client.infer(seen).actions
+    np.testing.assert_allclose(rows[0, :7], seen.proprio.arms[0].joint_pos / 4, atol=1e-6)
+    assert (rows[:, 7] == 1.0).all()
+    client.close()
+    door.close()
+    engine.stop()
 
 
 def test_a_port_that_is_taken_is_said_so(door: OpenpiDoor, engine: SmallEngine) -> None:
