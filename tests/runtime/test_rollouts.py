@@ -15,7 +15,8 @@ import pytest
 from zetta.runtime.core import Init, RunSpec
 from zetta.runtime.errors import ConfigError, InfraError
 from zetta.runtime.rollouts.factory import EpisodeRecord
-from zetta.runtime.rollouts.pool import Job, Outcome, Pool, PoolSettings
+from zetta.runtime.rollouts.launchers import Job, Outcome
+from zetta.runtime.rollouts.pool import Pool, PoolSettings
 
 FACTORY = "faulty_episodes:make"
 """Beside this file: toy episodes that fail in asked-for ways."""
