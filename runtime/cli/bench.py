@@ -1,13 +1,15 @@
-"""`zetta bench`: speed against a baseline, measured in CPU time."""
+"""`zetta bench`: speed against a baseline; in CPU time where one process does the work."""
 
 from __future__ import annotations
 
+import os
 import platform
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Annotated, Final
 
 import typer
@@ -18,9 +20,13 @@ from zetta.runtime.benchmarks import Figure, compare
 from zetta.runtime.cli import output
 from zetta.runtime.cli.assemble import EXPERT, Assembler, find_simulator
 from zetta.runtime.cli.bench_diagnosis import diagnosis_figures
+from zetta.runtime.cli.bench_plot import check_plot, draw_figures
 from zetta.runtime.cli.bench_process import ArmPlace, ArmProcess, PictureArm, ReplayArm
+from zetta.runtime.cli.bench_rollouts import rollout_figures
 from zetta.runtime.cli.bench_sight import sight_figures
+from zetta.runtime.cli.bench_soak import soak_figures
 from zetta.runtime.cli.bench_tick import tick_figures
+from zetta.runtime.cli.bench_worker import worker_figures
 from zetta.runtime.cli.graphics import choose_graphics
 from zetta.runtime.cli.number_lists import parse_numbers
 from zetta.runtime.cli.run_plan import DEFAULTS
@@ -52,11 +58,17 @@ class Bench:
     scenes: int = 5
     localizer: str = ""
     depth_noise: bool = False
+    seconds: float = 60.0
+    minutes: float = 5.0
 
 
 def command(
     names: Annotated[
-        list[str], typer.Argument(help="sim, policy, loop, tick, critics, sight, diagnosis.")
+        list[str],
+        typer.Argument(
+            help="Any of sim, policy, loop, tick, critics, sight, diagnosis, rollouts, worker, "
+            "soak."
+        ),
     ],
     sim: Annotated[str, typer.Option(help="Simulator.")] = "libero",
     suite: Annotated[str, typer.Option(help="Suite; the first of the simulator.")] = "",
@@ -71,6 +83,9 @@ def command(
     depth_noise: Annotated[
         bool, typer.Option(help="Give `sight` the depth of a real camera.")
     ] = False,
+    seconds: Annotated[float, typer.Option(help="Length of a block of `rollouts`.")] = 60.0,
+    minutes: Annotated[float, typer.Option(help="Length of `soak`.")] = 5.0,
+    plot: Annotated[Path | None, typer.Option(help="Draw the figures into this file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Measure speed: the arms of a comparison take turns, each in a process of its own."""
@@ -79,6 +94,9 @@ def command(
             raise ConfigError(f"unknown benchmark {name!r}; {suggest(name, BENCHMARKS)}")
     if min(blocks, ticks, pictures, scenes) < 1:
         raise ConfigError("--blocks, --ticks, --pictures and --scenes must be at least 1")
+    if seconds <= 0:
+        raise ConfigError(f"--seconds must be above 0, got {seconds:g}")
+    check_plot(plot)
     find_simulator(sim)
     known = DEFAULTS.get(sim)
     if known is None and not suite:
@@ -96,12 +114,17 @@ def command(
         scenes=scenes,
         localizer=localizer,
         depth_noise=depth_noise,
+        seconds=seconds,
+        minutes=minutes,
     )
     figures = [figure for name in dict.fromkeys(names) for figure in BENCHMARKS[name](wanted)]
+    if plot is not None and not draw_figures(figures, plot):
+        output.note(f"none of these figures has a target, so {plot} was not drawn")
     if as_json:
         output.emit({"figures": [_figure_json(f) for f in figures], "machine": _machine()})
         return
     output.answer(output.table(COLUMNS, [_row(figure) for figure in figures]))
+    output.answer(f"load average {_load()} on {os.cpu_count()} cores")
 
 
 # --------------------------------------------------------------------------- benchmarks
@@ -218,6 +241,22 @@ def bench_diagnosis(wanted: Bench) -> list[Figure]:
     return diagnosis_figures(wanted.policy, wanted.scenes)
 
 
+def bench_rollouts(wanted: Bench) -> list[Figure]:
+    """Compare two rollout processes with one."""
+    place = (wanted.sim, wanted.suite, wanted.task, wanted.policy)
+    return rollout_figures(*place, wanted.blocks, wanted.seconds)
+
+
+def bench_worker(wanted: Bench) -> list[Figure]:
+    """Compare steps through the worker process with steps in process."""
+    return worker_figures(_place(wanted, "fast"), wanted.blocks, wanted.ticks)
+
+
+def bench_soak(wanted: Bench) -> list[Figure]:
+    """Run toy rollouts for a while and see whether anything grows."""
+    return soak_figures(wanted.minutes)
+
+
 BENCHMARKS: Final[Mapping[str, Callable[[Bench], list[Figure]]]] = {
     "sim": bench_sim,
     "policy": bench_policy,
@@ -226,6 +265,9 @@ BENCHMARKS: Final[Mapping[str, Callable[[Bench], list[Figure]]]] = {
     "critics": bench_critics,
     "sight": bench_sight,
     "diagnosis": bench_diagnosis,
+    "rollouts": bench_rollouts,
+    "worker": bench_worker,
+    "soak": bench_soak,
 }
 
 
@@ -267,4 +309,14 @@ def _row(figure: Figure) -> Sequence[str]:
 
 
 def _machine() -> dict[str, str]:
-    return {"machine": platform.machine(), "python": platform.python_version()}
+    return {
+        "machine": platform.machine(),
+        "python": platform.python_version(),
+        "cores": str(os.cpu_count()),
+        "load_average": _load(),
+    }
+
+
+def _load() -> str:
+    """Return how many processes wanted to run lately: over 1, 5 and 15 minutes."""
+    return " ".join(f"{each:.1f}" for each in os.getloadavg())

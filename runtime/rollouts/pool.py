@@ -114,6 +114,11 @@ class Pool:
         """Return what the workers do at this moment, in one line."""
         return " · ".join(desk.process.pulse.phase for desk in list(self._desks.values()))
 
+    @property
+    def ticking(self) -> int:
+        """How many workers have got as far as an episode's ticks."""
+        return sum(desk.process.pulse.warm for desk in self._desks.values())
+
     def identify(self, specs: Sequence[RunSpec]) -> Identity:
         """Ask workers of their own, one for each render setting, what `specs` would run.
 
