@@ -30,7 +30,10 @@ from zetta.runtime.rollouts.worker import Serving
 
 LISTEN_S: Final = 0.5
 """An actor that has nothing to say answers so often, which shows that it is there."""
+KNOCK_S: Final = 10.0
 LOCAL: Final = "127.0.0.1"
+PLAIN_PRIORITY: Final = {"worker_niceness": 0}
+"""Of a cluster that we start: nicer workers would starve where other programs run, as Ray's do."""
 
 
 def ray_pool(settings: PoolSettings, address: str = "") -> Pool:
@@ -247,6 +250,8 @@ def _connect(ray: Any, address: str, cpus: int) -> None:
             f"--ray-address takes HOST:PORT or auto, got {address!r}; run the command on a machine "
             "that is a node of the cluster"
         )
+    if address not in ("", "auto"):
+        _knock(address)
     quiet = {"log_to_driver": False, "logging_level": logging.ERROR, "configure_logging": True}
     try:
         if address:
@@ -257,12 +262,27 @@ def _connect(ray: Any, address: str, cpus: int) -> None:
                 num_cpus=cpus,
                 include_dashboard=False,
                 _node_ip_address=LOCAL,
+                _system_config=PLAIN_PRIORITY,
                 **quiet,
             )
     except (ConnectionError, ValueError, RuntimeError) as error:
         raise InfraError(
             f"no Ray cluster can be used at {address or 'this machine'}: {_first_line(error)}; "
             "start one with `ray start --head`, or leave --ray-address out"
+        ) from error
+
+
+def _knock(address: str) -> None:
+    """Refuse an address where nobody listens; Ray itself would wait for minutes."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit():
+        raise ConfigError(f"--ray-address takes HOST:PORT or auto, got {address!r}")
+    try:
+        socket.create_connection((host, int(port)), timeout=KNOCK_S).close()
+    except (OSError, OverflowError) as error:
+        raise InfraError(
+            f"nobody listens at {address} ({error}); start a cluster with `ray start --head`, or "
+            "leave --ray-address out"
         ) from error
 
 

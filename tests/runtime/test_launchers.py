@@ -11,7 +11,7 @@ import pytest
 from test_rollouts import settings
 
 from zetta.runtime.cli.launching import check_launch, launcher
-from zetta.runtime.errors import ConfigError
+from zetta.runtime.errors import ConfigError, InfraError
 from zetta.runtime.rollouts import ray_launcher
 from zetta.runtime.rollouts.launchers import Launcher, Pulse
 from zetta.runtime.rollouts.pool import Pool
@@ -39,6 +39,13 @@ def test_missing_ray_is_one_sentence_with_the_installing_line(
 def test_address_of_a_ray_client_is_refused_before_anything_starts() -> None:
     with pytest.raises(ConfigError, match="takes HOST:PORT or auto, got 'ray://far:10001'"):
         ray_launcher._connect(None, "ray://far:10001", 1)
+
+
+def test_address_where_nobody_listens_is_an_error_at_once() -> None:
+    with pytest.raises(InfraError, match=r"nobody listens at 127\.0\.0\.1:1 .*ray start --head"):
+        ray_launcher._connect(None, "127.0.0.1:1", 1)
+    with pytest.raises(ConfigError, match="takes HOST:PORT or auto, got 'here'"):
+        ray_launcher._connect(None, "here", 1)
 
 
 def test_the_inside_of_an_actor_answers_as_a_worker_process_does() -> None:

@@ -24,14 +24,16 @@ ray = pytest.importorskip("ray", reason="needs Ray (pip install 'zetta[ray]')")
 cluster_utils = pytest.importorskip("ray.cluster_utils")
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(600)]
-PLAIN_PRIORITY = {"worker_niceness": 0}
-"""Ray's workers are nicer than everybody else, which on a busy machine is to wait for minutes."""
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
     """A head without CPUs and two nodes with one each."""
-    head = {"num_cpus": 0, "include_dashboard": False, "_system_config": PLAIN_PRIORITY}
+    head = {
+        "num_cpus": 0,
+        "include_dashboard": False,
+        "_system_config": ray_launcher.PLAIN_PRIORITY,
+    }
     made = cluster_utils.Cluster(initialize_head=True, head_node_args=head)
     for _ in range(2):
         made.add_node(num_cpus=1)
