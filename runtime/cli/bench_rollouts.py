@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Final
@@ -37,11 +38,12 @@ def rollout_figures(
     jobs = _jobs(sim, suite, task, policy)
     rates: dict[int, list[float]] = {1: [], 2: []}
     with tempfile.TemporaryDirectory(prefix="zetta-bench-") as folder:
+        settings = pool_settings(sim, FACTORY, Path(folder), 1)
         for turn in range(blocks):
             for workers in (1, 2) if turn % 2 else (2, 1):
-                settings = pool_settings(sim, FACTORY, Path(folder), workers)
                 output.note(f"block {turn + 1} of {blocks}: {workers} processes, {block_s:g} s")
-                rates[workers].append(episodes_per_minute(settings, jobs, block_s))
+                used = replace(settings, workers=workers)
+                rates[workers].append(episodes_per_minute(used, jobs, block_s))
     two, one = median(rates[2]), median(rates[1])
     name = f"rollouts_{sim}_two_processes"
     return [Figure(name, two, "episodes/min", one, two / one, TARGET, higher_is_better=True)]
