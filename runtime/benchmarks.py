@@ -8,7 +8,7 @@ in the same run, and each block counts the CPU seconds of its process.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Protocol
@@ -109,13 +109,31 @@ def replay_cpu_s(
 
     The reset is not counted: it is the same in every arm.
     """
+    return _replay_s(time.process_time, env, scene, actions, cameras, look_every)
+
+
+def replay_wall_s(
+    env: Env, scene: Scene, actions: Sequence[Action], cameras: Sequence[str], look_every: int
+) -> float:
+    """Return the wall seconds of the same, for an environment that works in another process."""
+    return _replay_s(time.perf_counter, env, scene, actions, cameras, look_every)
+
+
+def _replay_s(
+    clock: Callable[[], float],
+    env: Env,
+    scene: Scene,
+    actions: Sequence[Action],
+    cameras: Sequence[str],
+    look_every: int,
+) -> float:
     env.reset(scene)
-    start = time.process_time()
+    start = clock()
     for index, action in enumerate(actions):
         if index % look_every == 0:
             env.observe(cameras)
         env.step(action)
-    return time.process_time() - start
+    return clock() - start
 
 
 def pictures_cpu_s(env: Env, cameras: Sequence[str], pictures: int) -> float:

@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from zetta.runtime.errors import InfraError
 from zetta.runtime.evaluation_plan import Plan
 from zetta.runtime.evaluation_results import Row, SceneBook, complete_rows, read_rows, row_to_json
-from zetta.runtime.rollouts.pool import Job, Pool
+from zetta.runtime.rollouts.launchers import Job, Launcher
 from zetta.runtime.rollouts.shards import ShardFolder
 
 
 def run_plan(
     plan: Plan,
     shards: ShardFolder,
-    pool: Pool,
+    launcher: Launcher,
     advance: Callable[[int, Row | None], None] = lambda finished, row: None,
 ) -> tuple[Row, ...]:
     """Run what is missing (earlier errors count as missing) and return all rows in plan order.
@@ -32,7 +32,7 @@ def run_plan(
     jobs = [Job(e.key, e.group, e.spec) for e in missing.values()]
     finished = len(scored)
     advance(finished, None)
-    for outcome in pool.run(jobs):
+    for outcome in launcher.run(jobs):
         episode = missing[outcome.job.key]
         row = Row(episode, outcome.record, outcome.attempts, outcome.error)
         shards.append(row_to_json(row))

@@ -183,6 +183,7 @@ class _Worker:
         local = zmq.has("ipc") and len(os.fsencode(path)) < LONGEST_PATH
         endpoint = f"ipc://{path}" if local else "tcp://127.0.0.1:*"
         command = [settings.python, "-P", "-m", "zetta.sims.worker", "--owned", "--bind", endpoint]
+        command += ["--folder", str(self._folder)]
         environment = None if settings.environment is None else dict(settings.environment)
         try:
             with (self._folder / "log").open("wb") as log:

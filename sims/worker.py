@@ -176,10 +176,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--render", default="fast", help="render profile")
     parser.add_argument("--bind", default="tcp://127.0.0.1:*", help="local endpoint")
     parser.add_argument("--owned", action="store_true", help="end when stdin is closed")
+    parser.add_argument("--folder", default="", help="of the owner; cleared when it goes away")
     asked = parser.parse_args(arguments)
     announce = _private_stdout()
     if asked.owned:
-        threading.Thread(target=_end_with_owner, args=(asked.bind,), daemon=True).start()
+        threading.Thread(target=_end_with_owner, args=(asked.folder,), daemon=True).start()
     try:
         socket = bind(asked.bind)
     except ConfigError as error:
@@ -203,11 +204,11 @@ def _private_stdout() -> TextIO:
     return ours
 
 
-def _end_with_owner(endpoint: str) -> None:
+def _end_with_owner(made_for_us: str) -> None:
     # In a thread, because a simulator that hangs must not outlive its owner either.
     while os.read(0, 4096):
         pass
-    folder = Path(endpoint.removeprefix("ipc://")).parent
+    folder = Path(made_for_us)
     if folder.name.startswith(FOLDER_PREFIX):  # its owner can no longer clear it
         shutil.rmtree(folder, ignore_errors=True)
     if os.getpgrp() == os.getpid():

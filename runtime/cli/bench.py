@@ -1,13 +1,15 @@
-"""`zetta bench`: speed against a baseline, measured in CPU time."""
+"""`zetta bench`: speed against a baseline; in CPU time where one process does the work."""
 
 from __future__ import annotations
 
+import os
 import platform
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Annotated, Final
 
 import typer
@@ -19,10 +21,14 @@ from zetta.runtime.cli import output
 from zetta.runtime.cli.assemble import EXPERT, Assembler, find_simulator
 from zetta.runtime.cli.bench_batching import batching_figures
 from zetta.runtime.cli.bench_diagnosis import diagnosis_figures
+from zetta.runtime.cli.bench_plot import check_plot, draw_figures
 from zetta.runtime.cli.bench_process import ArmPlace, ArmProcess, PictureArm, ReplayArm
+from zetta.runtime.cli.bench_rollouts import rollout_figures
 from zetta.runtime.cli.bench_sight import sight_figures
+from zetta.runtime.cli.bench_soak import soak_figures
 from zetta.runtime.cli.bench_tick import tick_figures
 from zetta.runtime.cli.bench_wire import wire_figures
+from zetta.runtime.cli.bench_worker import worker_figures
 from zetta.runtime.cli.graphics import choose_graphics
 from zetta.runtime.cli.number_lists import parse_numbers
 from zetta.runtime.cli.run_plan import DEFAULTS
@@ -54,13 +60,16 @@ class Bench:
     scenes: int = 5
     localizer: str = ""
     depth_noise: bool = False
+    seconds: float = 60.0
+    minutes: float = 5.0
 
 
 def command(
     names: Annotated[
         list[str],
         typer.Argument(
-            help="Any of: sim, policy, loop, tick, critics, sight, diagnosis, wire, batching."
+            help="Any of sim, policy, loop, tick, critics, sight, diagnosis, wire, batching, "
+            "rollouts, worker, soak."
         ),
     ],
     sim: Annotated[str, typer.Option(help="Simulator.")] = "libero",
@@ -76,6 +85,9 @@ def command(
     depth_noise: Annotated[
         bool, typer.Option(help="Give `sight` the depth of a real camera.")
     ] = False,
+    seconds: Annotated[float, typer.Option(help="Length of a block of `rollouts`.")] = 60.0,
+    minutes: Annotated[float, typer.Option(help="Length of `soak`.")] = 5.0,
+    plot: Annotated[Path | None, typer.Option(help="Draw the figures into this file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Measure speed: the arms of a comparison take turns, each in a process of its own."""
@@ -84,6 +96,9 @@ def command(
             raise ConfigError(f"unknown benchmark {name!r}; {suggest(name, BENCHMARKS)}")
     if min(blocks, ticks, pictures, scenes) < 1:
         raise ConfigError("--blocks, --ticks, --pictures and --scenes must be at least 1")
+    if seconds <= 0:
+        raise ConfigError(f"--seconds must be above 0, got {seconds:g}")
+    check_plot(plot)
     find_simulator(sim)
     known = DEFAULTS.get(sim)
     if known is None and not suite:
@@ -101,12 +116,17 @@ def command(
         scenes=scenes,
         localizer=localizer,
         depth_noise=depth_noise,
+        seconds=seconds,
+        minutes=minutes,
     )
     figures = [figure for name in dict.fromkeys(names) for figure in BENCHMARKS[name](wanted)]
+    if plot is not None and not draw_figures(figures, plot):
+        output.note(f"none of these figures has a target, so {plot} was not drawn")
     if as_json:
         output.emit({"figures": [_figure_json(f) for f in figures], "machine": _machine()})
         return
     output.answer(output.table(COLUMNS, [_row(figure) for figure in figures]))
+    output.answer(f"load average {_load()} on {os.cpu_count()} cores")
 
 
 # --------------------------------------------------------------------------- benchmarks
@@ -233,6 +253,22 @@ def bench_batching(wanted: Bench) -> list[Figure]:
     return batching_figures(wanted.blocks)
 
 
+def bench_rollouts(wanted: Bench) -> list[Figure]:
+    """Compare two rollout processes with one."""
+    place = (wanted.sim, wanted.suite, wanted.task, wanted.policy)
+    return rollout_figures(*place, wanted.blocks, wanted.seconds)
+
+
+def bench_worker(wanted: Bench) -> list[Figure]:
+    """Compare steps through the worker process with steps in process."""
+    return worker_figures(_place(wanted, "fast"), wanted.blocks, wanted.ticks)
+
+
+def bench_soak(wanted: Bench) -> list[Figure]:
+    """Run toy rollouts for a while and see whether anything grows."""
+    return soak_figures(wanted.minutes)
+
+
 BENCHMARKS: Final[Mapping[str, Callable[[Bench], list[Figure]]]] = {
     "sim": bench_sim,
     "policy": bench_policy,
@@ -243,6 +279,9 @@ BENCHMARKS: Final[Mapping[str, Callable[[Bench], list[Figure]]]] = {
     "diagnosis": bench_diagnosis,
     "wire": bench_wire,
     "batching": bench_batching,
+    "rollouts": bench_rollouts,
+    "worker": bench_worker,
+    "soak": bench_soak,
 }
 
 
@@ -284,4 +323,14 @@ def _row(figure: Figure) -> Sequence[str]:
 
 
 def _machine() -> dict[str, str]:
-    return {"machine": platform.machine(), "python": platform.python_version()}
+    return {
+        "machine": platform.machine(),
+        "python": platform.python_version(),
+        "cores": str(os.cpu_count()),
+        "load_average": _load(),
+    }
+
+
+def _load() -> str:
+    """Return how many processes wanted to run lately: over 1, 5 and 15 minutes."""
+    return " ".join(f"{each:.1f}" for each in os.getloadavg())

@@ -17,9 +17,11 @@ from zetta.runtime.benchmarks import (
     policy_latency,
     record_actions,
     replay_cpu_s,
+    replay_wall_s,
 )
 from zetta.runtime.core import Env, Init, Scene, Simulator
 from zetta.runtime.errors import InfraError, Timeout, WorkerDied, ZettaError
+from zetta.sims.remote import RemoteEnv
 
 ANSWER_WITHIN_S = 900.0
 """A block takes seconds; building an environment on a busy machine can take minutes."""
@@ -34,6 +36,8 @@ class ArmPlace:
     task: int
     render: str
     init: int = 0
+    worker: bool = False
+    """Whether the environment lives in yet another process."""
 
 
 class ArmProcess:
@@ -147,6 +151,10 @@ class _Arm:
                 actions = list(np.asarray(request["actions"], dtype=np.float64))
                 cameras, every = request["cameras"], request["look_every"]
                 return replay_cpu_s(env, scene, actions, cameras, every)
+            case "replay_wall":
+                actions = list(np.asarray(request["actions"], dtype=np.float64))
+                cameras, every = request["cameras"], request["look_every"]
+                return replay_wall_s(env, scene, actions, cameras, every)
             case "pictures":
                 return pictures_cpu_s(env, request["cameras"], request["pictures"])
             case "reset":
@@ -167,6 +175,9 @@ class _Arm:
         place = self._place
         if self._simulator is None or self._env is None:
             self._simulator = registry.simulator(place.sim)
-            self._env = self._simulator.make(place.suite, place.task, place.render)
+            if place.worker:
+                self._env = RemoteEnv(place.sim, place.suite, place.task, place.render)
+            else:
+                self._env = self._simulator.make(place.suite, place.task, place.render)
         task = self._simulator.task(place.suite, place.task)
         return self._simulator, self._env, Scene(task, Init(place.init))

@@ -21,6 +21,7 @@ from zetta.runtime.cli.evaluation_request import (
     request,
     typed_command,
 )
+from zetta.runtime.cli.launching import check_launch, launcher
 from zetta.runtime.cli.worker_environment import pool_settings
 from zetta.runtime.errors import ConfigError
 from zetta.runtime.evaluation import run_plan
@@ -28,7 +29,7 @@ from zetta.runtime.evaluation_plan import FOLDER_DIGITS, Evaluation, Plan, make_
 from zetta.runtime.evaluation_reports import RESULTS_FILE, TABLES_FILE, write_reports
 from zetta.runtime.evaluation_results import Row, open_results
 from zetta.runtime.evaluation_tables import tabulate
-from zetta.runtime.rollouts.pool import Pool, PoolSettings
+from zetta.runtime.rollouts.launchers import Launcher
 from zetta.runtime.rollouts.shards import ShardFolder
 
 LOGS = "logs"
@@ -54,6 +55,10 @@ def command(
     ] = "none",
     option: Annotated[list[str] | None, typer.Option(help="Further NAME=VALUE.")] = None,
     workers: Annotated[int, typer.Option(help="Simulator processes at once.")] = 1,
+    launch: Annotated[str, typer.Option(help="Where they run: local or ray.")] = "local",
+    ray_address: Annotated[
+        str, typer.Option(help="Ray cluster, HOST:PORT or auto; default: one of this machine.")
+    ] = "",
     watchdog: Annotated[float, typer.Option(help="Silence of a hung worker, s.")] = 300.0,
     out: Annotated[Path | None, typer.Option(help="Folder of the results.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue in --out.")] = False,
@@ -79,6 +84,7 @@ def command(
     )
     if resume and out is None:
         raise ConfigError("--resume continues an evaluation: name its folder with --out")
+    check_launch(launch, ray_address)
     simulator = find_simulator(sim)
     evaluation = request(typed, simulator)
     size = forecast(evaluation, simulator, workers)
@@ -89,7 +95,8 @@ def command(
     folder = output.run_folder("eval", out, resume=True)
     _refuse_foreign_files(folder)
     settings = pool_settings(sim, FACTORY, folder / LOGS, workers, watchdog)
-    answer = _evaluate(evaluation, settings, folder, resume)
+    with launcher(launch, settings, ray_address) as pool:
+        answer = _evaluate(evaluation, pool, folder, resume)
     _tell(answer, folder, as_json)
 
 
@@ -104,25 +111,22 @@ def _refuse_foreign_files(folder: Path) -> None:
             )
 
 
-def _evaluate(
-    evaluation: Evaluation, settings: PoolSettings, folder: Path, resume: bool
-) -> dict[str, Any]:
+def _evaluate(evaluation: Evaluation, pool: Launcher, folder: Path, resume: bool) -> dict[str, Any]:
     line = typed_command(evaluation)
-    with Pool(settings) as pool:
-        output.note("a worker checks the simulator and the policies")
-        plan = make_plan(evaluation, pool.identify(one_of_each(evaluation)))
-        shards = open_results(plan, folder, resume, line)
-        try:
-            rows = _run(plan, shards, pool)
-        except KeyboardInterrupt:
-            output.note(f"stopped; every finished episode is kept in {folder}: add --resume")
-            raise
-        finally:
-            shards.close()
+    output.note("a worker checks the simulator and the policies")
+    plan = make_plan(evaluation, pool.identify(one_of_each(evaluation)))
+    shards = open_results(plan, folder, resume, line)
+    try:
+        rows = _run(plan, shards, pool)
+    except KeyboardInterrupt:
+        output.note(f"stopped; every finished episode is kept in {folder}: add --resume")
+        raise
+    finally:
+        shards.close()
     return write_reports(folder, plan, tabulate(rows, evaluation.arms), rows, line)
 
 
-def _run(plan: Plan, shards: ShardFolder, pool: Pool) -> tuple[Row, ...]:
+def _run(plan: Plan, shards: ShardFolder, pool: Launcher) -> tuple[Row, ...]:
     with output.progress("evaluating", len(plan.episodes)) as advance:
 
         def tell(finished: int, row: Row | None) -> None:

@@ -23,8 +23,9 @@ from zetta.runtime.core import RunSpec
 from zetta.runtime.episode_log import HEADER
 from zetta.runtime.errors import InfraError
 from zetta.runtime.rollouts.factory import EpisodeFactory, EpisodeRecord
+from zetta.runtime.rollouts.launchers import Job
 from zetta.runtime.rollouts.messages import record_from_json, record_to_json, spec_to_json
-from zetta.runtime.rollouts.pool import Job, Pool, PoolSettings
+from zetta.runtime.rollouts.pool import Pool, PoolSettings
 from zetta.runtime.rollouts.shards import ShardFolder
 from zetta.skills.evolve.campaign import read_manifest
 

@@ -14,7 +14,8 @@ from zetta.runtime.cli.evolve_world import SimWorld
 from zetta.runtime.core import RunSpec
 from zetta.runtime.episode_log import HEADER, read_episode
 from zetta.runtime.errors import ZettaError
-from zetta.runtime.rollouts.pool import Job, Pool, PoolSettings
+from zetta.runtime.rollouts.launchers import Job
+from zetta.runtime.rollouts.pool import Pool, PoolSettings
 from zetta.skills.evolve.campaign_records import read_campaign
 from zetta.skills.evolve.campaign_report import SHOWN, campaign_report
 from zetta.skills.evolve.generation import CANDIDATE

@@ -1,4 +1,4 @@
-"""A local pool of worker processes that run episodes, one task at a time each.
+"""A pool of workers that run episodes, one task at a time each.
 
 A process renders for one environment in its lifetime, so a worker serves one group of jobs (one
 task of one suite) and is then replaced. What fails for reasons of machinery is tried again on the
@@ -8,7 +8,6 @@ it is never a score. Which worker runs which job changes nothing but the wall ti
 
 from __future__ import annotations
 
-import selectors
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,8 +19,9 @@ from zetta.runtime import errors
 from zetta.runtime.core import RunSpec
 from zetta.runtime.errors import ConfigError, InfraError, WorkerDied, ZettaError
 from zetta.runtime.rollouts.factory import EpisodeRecord, Identity, merged
+from zetta.runtime.rollouts.launchers import Job, Outcome, Site, Worker
 from zetta.runtime.rollouts.messages import identity_from_json, record_from_json
-from zetta.runtime.rollouts.process import WorkerProcess
+from zetta.runtime.rollouts.process import ProcessSite
 
 POLL_S = 0.2
 SHARE_FROM = 3
@@ -56,27 +56,6 @@ class PoolSettings:
             raise ConfigError(f"the watchdog needs more than 0 s, got {self.silence_s:g}")
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One episode to run."""
-
-    key: str
-    """Content key: equal keys are the same episode."""
-    group: str
-    """Jobs of one group share an environment."""
-    spec: RunSpec
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of a job: a record, or the error that every attempt ended in."""
-
-    job: Job
-    record: EpisodeRecord | None
-    attempts: int
-    error: str = ""
-
-
 @dataclass(slots=True)
 class _Group:
     name: str
@@ -90,7 +69,7 @@ class _Group:
 class _Desk:
     """A running worker, its group and the job it has in hand."""
 
-    process: WorkerProcess
+    process: Worker
     group: _Group
     job_id: int
     job: Job
@@ -101,13 +80,19 @@ class Pool:
     """Runs jobs on worker processes; use as a context manager, so that none is left behind."""
 
     settings: PoolSettings
+    site: Site | None = None
+    """Where the workers live; None for processes of this machine."""
     _desks: dict[int, _Desk] = field(default_factory=dict)
-    _leaving: list[tuple[float, WorkerProcess]] = field(default_factory=list)
+    _leaving: list[tuple[float, Worker]] = field(default_factory=list)
     _attempts: dict[int, int] = field(default_factory=dict)
     _groups: list[_Group] = field(default_factory=list)
     _outcomes: deque[Outcome] = field(default_factory=deque)
     _last_start: float = float("-inf")
-    _started: int = 0
+    _site: Site = field(init=False)
+
+    def __post_init__(self) -> None:
+        given = self.settings
+        self._site = self.site or ProcessSite(given.factory, given.log_dir, given.environment)
 
     def __enter__(self) -> Pool:
         return self
@@ -123,10 +108,16 @@ class Pool:
             process.kill()
         self._desks.clear()
         self._leaving.clear()
+        self._site.close()
 
     def status(self) -> str:
         """Return what the workers do at this moment, in one line."""
-        return " · ".join(desk.process.phase for desk in list(self._desks.values()))
+        return " · ".join(desk.process.pulse.phase for desk in list(self._desks.values()))
+
+    @property
+    def ticking(self) -> int:
+        """How many workers have got as far as an episode's ticks."""
+        return sum(desk.process.pulse.warm for desk in self._desks.values())
 
     def identify(self, specs: Sequence[RunSpec]) -> Identity:
         """Ask workers of their own, one for each render setting, what `specs` would run.
@@ -158,9 +149,13 @@ class Pool:
     def run(self, jobs: Sequence[Job]) -> Iterator[Outcome]:
         """Run `jobs`, yielding each outcome as it comes (the order depends on the workers).
 
+        Jobs of one key are one job.
+
         Raises:
             ZettaError: an error that would meet every attempt (a wrong name, a foreign model).
+            InfraError: there is no place for a worker.
         """
+        jobs = list({job.key: job for job in jobs}.values())
         self._groups = _grouped(jobs)
         self._attempts = dict.fromkeys(range(len(jobs)), 0)
         while True:
@@ -190,7 +185,7 @@ class Pool:
             if time.monotonic() - self._last_start < self.settings.stagger_s:
                 return
             group = self._next_group()
-            if group is None:
+            if group is None or not self._site.has_room():
                 return
             process = self._start_process(f"worker {seat + 1} ({group.name})")
             group.workers += 1
@@ -205,23 +200,17 @@ class Pool:
         shared = [g for g in self._groups if g.workers and len(g.waiting) >= SHARE_FROM * g.workers]
         return max(shared, key=lambda g: len(g.waiting) / g.workers, default=None)
 
-    def _start_process(self, name: str) -> WorkerProcess:
-        self._started += 1
+    def _start_process(self, name: str) -> Worker:
         self._last_start = time.monotonic()
-        self.settings.log_dir.mkdir(parents=True, exist_ok=True)
-        log = self.settings.log_dir / f"{self._started:03d}-{_portable(name)}.log"
-        return WorkerProcess(name, self.settings.factory, log, self.settings.environment)
+        return self._site.start(name)
 
     # ------------------------------------------------------------------ serving
 
-    def _wait(self, processes: Sequence[WorkerProcess]) -> None:
+    def _wait(self, processes: Sequence[Worker]) -> None:
         if not processes:
             time.sleep(min(POLL_S, self.settings.stagger_s))
             return
-        with selectors.DefaultSelector() as selector:
-            for process in processes:
-                selector.register(process, selectors.EVENT_READ)
-            selector.select(POLL_S)
+        self._site.wait([process.handle for process in processes], POLL_S)
 
     def _serve(self, seat: int, desk: _Desk) -> None:
         try:
@@ -236,9 +225,9 @@ class Pool:
         except WorkerDied as error:
             self._fail(seat, desk, error, again=True)
 
-    def _check_silence(self, process: WorkerProcess) -> None:
-        silent = time.monotonic() - process.heard_at
-        if silent > (self.settings.silence_s if process.warm else self.settings.start_s):
+    def _check_silence(self, process: Worker) -> None:
+        silent = time.monotonic() - process.pulse.heard_at
+        if silent > (self.settings.silence_s if process.pulse.warm else self.settings.start_s):
             raise WorkerDied(process.last_words(f"said nothing for {silent:.0f} s and was killed"))
 
     def _finish(self, seat: int, desk: _Desk, record: EpisodeRecord) -> None:
@@ -285,7 +274,7 @@ class Pool:
         self._leaving.append((time.monotonic() + self.settings.farewell_s, desk.process))
 
     def _reap(self) -> None:
-        still: list[tuple[float, WorkerProcess]] = []
+        still: list[tuple[float, Worker]] = []
         for deadline, process in self._leaving:
             if process.ended() or time.monotonic() > deadline:
                 process.kill()
@@ -308,7 +297,3 @@ def _named_error(message: Mapping[str, Any]) -> ZettaError:
     if not (isinstance(kind, type) and issubclass(kind, ZettaError)):
         kind = ZettaError
     return kind(str(message["message"]))
-
-
-def _portable(name: str) -> str:
-    return "".join(c if c.isalnum() else "-" for c in name).strip("-")

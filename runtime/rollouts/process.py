@@ -6,16 +6,17 @@ import contextlib
 import fcntl
 import json
 import os
+import selectors
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from zetta.runtime.core import RunSpec
 from zetta.runtime.errors import InfraError, WorkerDied
+from zetta.runtime.rollouts.launchers import Pulse
 from zetta.runtime.rollouts.messages import decode, encode, spec_to_json
 
 START = (
@@ -42,9 +43,7 @@ class WorkerProcess:
             InfraError: the operating system refuses another process.
         """
         self.name = name
-        self.phase = "starting"
-        self.heard_at = time.monotonic()
-        self.warm = False  # no episode has ticked yet: imports and building take their time
+        self.pulse = Pulse()
         self.log = log
         self._unread = b""
         read_here, write_there = _pipe()
@@ -78,8 +77,9 @@ class WorkerProcess:
         """Process id, which is also the id of its process group."""
         return self._process.pid
 
-    def fileno(self) -> int:
-        """Return the descriptor that becomes readable when the worker speaks or dies."""
+    @property
+    def handle(self) -> int:
+        """The descriptor that becomes readable when the worker speaks or dies."""
         return self._read
 
     def run(self, job_id: int, spec: RunSpec) -> None:
@@ -103,23 +103,16 @@ class WorkerProcess:
         ended = self._fill()
         *lines, self._unread = self._unread.split(b"\n")
         arrived = [decode(line) for line in lines]
-        if arrived:
-            self.heard_at = time.monotonic()
-        elif ended:
+        if ended and not arrived:
             raise WorkerDied(self.last_words(f"ended ({self._exit_text()})"))
-        for message in arrived:
-            if message["say"] == "phase":
-                self.phase = str(message["text"])
-            elif message["say"] == "tick":
-                self.warm = True
-                self.phase = f"{self.phase.partition(', tick')[0]}, tick {message['index']}"
+        self.pulse.note(arrived)
         return arrived
 
     def last_words(self, what: str) -> str:
         """Return one sentence: who, what happened, in which phase, and the end of its log."""
         tail = self._log_tail()
         said = f"; its last output: {tail}" if tail else ""
-        return f"{self.name} {what} while {self.phase}{said}"
+        return f"{self.name} {what} while {self.pulse.phase}{said}"
 
     def ended(self) -> bool:
         """Say whether the process is gone."""
@@ -161,6 +154,46 @@ class WorkerProcess:
             lines = log.read().decode(errors="replace").splitlines()
         spoken = [line.strip() for line in lines if line.strip() and not line.startswith("-- ")]
         return " | ".join(spoken[-LOG_TAIL_LINES:])
+
+
+class ProcessSite:
+    """Worker processes of this machine: there is always room for one more."""
+
+    def __init__(
+        self, factory: str, log_dir: Path, environment: Mapping[str, str] | None = None
+    ) -> None:
+        """Workers run the factory of that dotted name and print into files of `log_dir`."""
+        self._factory, self._log_dir, self._environment = factory, log_dir, environment
+        self._started = 0
+
+    def has_room(self) -> bool:
+        """Say yes: the pool knows how many workers are wanted."""
+        return True
+
+    def start(self, name: str) -> WorkerProcess:
+        """Start a process.
+
+        Raises:
+            InfraError: the operating system refuses another process.
+        """
+        self._started += 1
+        self._log_dir.mkdir(parents=True, exist_ok=True)
+        log = self._log_dir / f"{self._started:03d}-{_portable(name)}.log"
+        return WorkerProcess(name, self._factory, log, self._environment)
+
+    def wait(self, handles: Sequence[Any], within_s: float) -> None:
+        """Wait until one of the descriptors is readable, at most `within_s`."""
+        with selectors.DefaultSelector() as selector:
+            for handle in handles:
+                selector.register(handle, selectors.EVENT_READ)
+            selector.select(within_s)
+
+    def close(self) -> None:
+        """Hold nothing: each process is ended by its pool."""
+
+
+def _portable(name: str) -> str:
+    return "".join(c if c.isalnum() else "-" for c in name).strip("-")
 
 
 def _pipe() -> tuple[int, int]:

@@ -11,7 +11,7 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any, BinaryIO, cast
+from typing import Any, cast
 
 from zetta.runtime.errors import ConfigError, InfraError, ZettaError
 from zetta.runtime.rollouts.factory import EpisodeFactory
@@ -33,7 +33,7 @@ def main(factory_name: str, read_fd: int, write_fd: int) -> None:
     requests: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     listener = threading.Thread(target=_listen, args=(read_fd, requests), daemon=True)
     listener.start()
-    serve = _Serving(factory_name, line_out)
+    serve = Serving(factory_name, line_out.write)
     serve.say({"say": "hello", "pid": os.getpid()})
     while (request := requests.get())["do"] != "stop":
         serve.answer(request)
@@ -53,18 +53,19 @@ def _listen(read_fd: int, requests: queue.SimpleQueue[dict[str, Any]]) -> None:
     os._exit(1)
 
 
-class _Serving:
+class Serving:
     """Answers requests; also the `Watch` that its factory reports to."""
 
-    def __init__(self, factory_name: str, line_out: BinaryIO) -> None:
+    def __init__(self, factory_name: str, send: Callable[[bytes], object]) -> None:
+        """Serve the factory of that dotted name; `send` takes each line for the pool."""
         self._factory_name = factory_name
         self._factory: EpisodeFactory | None = None
-        self._line_out = line_out
+        self._send = send
         self._last_tick_report = 0.0
 
     def say(self, message: Mapping[str, object]) -> None:
         """Send one message to the pool."""
-        self._line_out.write(encode(message))
+        self._send(encode(message))
 
     def phase(self, text: str) -> None:
         """Report what begins now."""

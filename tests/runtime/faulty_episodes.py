@@ -79,6 +79,8 @@ class _Sabotage:
         self._watch.phase(text)
         if self._fault == "unbuildable":
             raise InfraError("the renderer is not usable here")
+        if self._fault == "stuck":
+            time.sleep(3600)
 
     def tick(self, index: int) -> None:
         self._watch.tick(index)

@@ -15,7 +15,8 @@ import pytest
 from zetta.runtime.core import Init, RunSpec
 from zetta.runtime.errors import ConfigError, InfraError
 from zetta.runtime.rollouts.factory import EpisodeRecord
-from zetta.runtime.rollouts.pool import Job, Outcome, Pool, PoolSettings
+from zetta.runtime.rollouts.launchers import Job, Outcome
+from zetta.runtime.rollouts.pool import Pool, PoolSettings
 
 FACTORY = "faulty_episodes:make"
 """Beside this file: toy episodes that fail in asked-for ways."""
@@ -65,10 +66,11 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
     return outcomes(jobs(tasks=2), settings(tmp_path_factory.mktemp("undisturbed")))
 
 
-def test_three_workers_bring_the_records_of_one(
-    tmp_path: Path, undisturbed: dict[str, Outcome]
+@pytest.mark.parametrize("workers", [2, 3])
+def test_several_workers_bring_the_records_of_one(
+    workers: int, tmp_path: Path, undisturbed: dict[str, Outcome]
 ) -> None:
-    many = outcomes(jobs(tasks=2), settings(tmp_path, workers=3))
+    many = outcomes(jobs(tasks=2), settings(tmp_path, workers=workers))
     assert {k: untimed(o) for k, o in many.items()} == {
         k: untimed(o) for k, o in undisturbed.items()
     }
@@ -102,6 +104,41 @@ def test_scene_that_fails_each_time_is_tried_three_times_and_never_scored(tmp_pa
     found = outcomes(jobs(inits=2, fault=f"infra {SUITE}/0/1"), settings(tmp_path))
     assert found["0/1"] == Outcome(found["0/1"].job, None, 3, "the camera went away")
     assert found["0/0"].record is not None
+
+
+def test_jobs_of_one_key_are_run_once(tmp_path: Path) -> None:
+    todo = jobs(inits=2)
+    with Pool(settings(tmp_path)) as pool:
+        found = [outcome.job.key for outcome in pool.run([*todo, *todo])]
+    assert found == ["0/0", "0/1"]
+
+
+def test_job_that_kills_its_worker_each_time_is_an_error_after_as_many_processes(
+    tmp_path: Path,
+) -> None:
+    found = outcomes(jobs(fault=f"die {SUITE}/0/1"), settings(tmp_path))
+    assert (found["0/1"].record, found["0/1"].attempts) == (None, 3)
+    assert "SIGKILL" in found["0/1"].error
+    assert [found[f"0/{k}"].attempts for k in (0, 2)] == [1, 1]
+    assert len(list((tmp_path / "logs").iterdir())) == 4  # one for each death, and one that lives
+
+
+def test_episode_that_hangs_once_is_run_again_and_scored(
+    tmp_path: Path, undisturbed: dict[str, Outcome]
+) -> None:
+    fault = f"hang {SUITE}/0/1 {tmp_path / 'hung'}"
+    found = outcomes(jobs(inits=2, fault=fault), settings(tmp_path, silence_s=5.0))
+    assert {key: outcome.attempts for key, outcome in found.items()} == {"0/0": 1, "0/1": 2}
+    assert untimed(found["0/1"]) == untimed(undisturbed["0/1"])
+
+
+def test_reset_that_hangs_is_noticed(tmp_path: Path) -> None:
+    used = replace(settings(tmp_path, silence_s=5.0), attempts=1)
+    found = outcomes(jobs(inits=2, fault=f"stuck {SUITE}/0/1"), used)
+    assert found["0/1"].record is None
+    assert "said nothing" in found["0/1"].error
+    assert "init 1 seed 0" in found["0/1"].error
+    assert "tick" not in found["0/1"].error
 
 
 def test_bug_and_sudden_death_are_errors_of_machinery_that_say_what_happened(
