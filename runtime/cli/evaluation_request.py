@@ -49,7 +49,7 @@ def default_policy(sim: str) -> str:
         ConfigError: none does.
     """
     if sim not in DEFAULTS:
-        raise ConfigError(f"no policy comes with {sim}; name one with --policies")
+        raise ConfigError(f"no policy comes with {sim}; name one (--policy, or --policies of eval)")
     return DEFAULTS[sim].policy
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,6 +15,10 @@ from zetta.skills.evolve.campaign import read_manifest
 from zetta.skills.evolve.nulls import NullRun, Share, run_null
 from zetta.skills.evolve.outcome_models import SceneModel
 from zetta.skills.evolve.plans import GatePlan, ReliabilityPlan, plan_gate
+
+if TYPE_CHECKING:
+    from zetta.skills.evolve.campaign import Manifest
+    from zetta.skills.evolve.campaign_run import CampaignResult
 
 MODEL = "model"
 """Outcomes drawn from a model of scenes; no simulator."""
@@ -76,29 +81,12 @@ def command(
         _measure(null, sim, seed, everywhere, as_json)
         return
     if report is not None:
-        if suite is not None:
-            raise ConfigError(
-                "--report writes the report of a campaign that was run; leave --suite out, or run "
-                "the campaign without --report: it writes its own"
-            )
-        _report(report, as_json)
+        _report(report, suite, as_json)
         return
-    if sim == MODEL:
-        raise ConfigError(
-            "name a simulator (zetta evolve --sim libero --suite libero_object_swap), or measure "
-            "the gate: zetta evolve --null 2000"
-        )
-    if suite is None:
-        raise ConfigError(f"name a suite with --suite; zetta run --sim {sim} --list shows all")
-    if min(generations, workers, batch, development, search, branch_seeds) < 1:
-        raise ConfigError(
-            "generations, workers, batch, development, search and branch-seeds are at least 1"
-        )
-    if pass_k is not None and not 1 <= pass_k <= ReliabilityPlan().runs:
-        raise ConfigError(f"--pass-k is from 1 to {ReliabilityPlan().runs}, got {pass_k}")
+    suite = _checked(sim, suite, budget, pass_k)
+    _check_counts((generations, workers, batch, development, search, branch_seeds))
     from zetta.runtime.cli import evolve_campaign as campaigns  # late: it needs the whole runtime
     from zetta.runtime.cli.evaluation_request import named_values
-    from zetta.runtime.cli.evolve_report import report_of
 
     wish = campaigns.Wish(
         sim=sim,
@@ -119,9 +107,42 @@ def command(
         batch=batch,
         branch_seeds=branch_seeds,
         pass_k=pass_k,
+        model=model if author == "llm" else "",
     )
     writer = campaigns.find_author(author, model, base_url, drafts)
-    result, folder, manifest = campaigns.evolve(wish, writer, out, reuse)
+    _tell(*campaigns.evolve(wish, writer, out, reuse), as_json)
+
+
+def _checked(sim: str, suite: str | None, budget: int | None, pass_k: int | None) -> str:
+    """Return the suite of a campaign, after looking at what is quickly looked at."""
+    from zetta.runtime.cli.assemble import find_simulator  # late: it needs the whole runtime
+
+    if sim == MODEL:
+        raise ConfigError(
+            "name a simulator (zetta evolve --sim libero --suite libero_object_swap), or measure "
+            "the gate: zetta evolve --null 2000"
+        )
+    find_simulator(sim)
+    if suite is None:
+        raise ConfigError(f"name a suite with --suite; zetta run --sim {sim} --list shows all")
+    if budget is not None and budget < 1:
+        raise ConfigError(f"--budget is a number of rollouts, at least 1; got {budget}")
+    if pass_k is not None and not 1 <= pass_k <= ReliabilityPlan().runs:
+        raise ConfigError(f"--pass-k is from 1 to {ReliabilityPlan().runs}, got {pass_k}")
+    return suite
+
+
+def _check_counts(counts: Sequence[int]) -> None:
+    if min(counts) < 1:
+        raise ConfigError(
+            "generations, workers, batch, development, search and branch-seeds are at least 1"
+        )
+
+
+def _tell(result: CampaignResult, folder: Path, manifest: Manifest, as_json: bool) -> None:
+    from zetta.runtime.cli import evolve_campaign as campaigns  # late: as above
+    from zetta.runtime.cli.evolve_report import report_of
+
     if as_json:
         output.emit(campaigns.answer_of(result, folder, manifest))
         return
@@ -133,8 +154,13 @@ def command(
     output.answer(f"look at {report_of(folder) or folder}")
 
 
-def _report(folder: Path, as_json: bool) -> None:
+def _report(folder: Path, suite: str | None, as_json: bool) -> None:
     """Write the report of a campaign again; pictures are drawn where that is possible."""
+    if suite is not None:
+        raise ConfigError(
+            "--report writes the report of a campaign that was run; leave --suite out, or run "
+            "the campaign without --report: it writes its own"
+        )
     from zetta.runtime.cli.evolve_report import write_report  # late: an extra
     from zetta.runtime.cli.evolve_strips import keep_strips
 

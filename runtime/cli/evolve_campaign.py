@@ -60,6 +60,13 @@ class Wish:
     batch: int = BATCH
     branch_seeds: int = 1
     pass_k: int | None = None
+    model: str = ""
+    """Of the author llm."""
+
+    @property
+    def writer(self) -> str:
+        """The author, with the model where there is one."""
+        return f"{self.author} {self.model}".strip()
 
 
 def evolve(
@@ -78,6 +85,7 @@ def evolve(
         reliability=None if wish.pass_k is None else ReliabilityPlan(wish.pass_k),
     )
     folder = output.run_folder("evolve", out, resume=True)
+    _refuse_other_things(folder)
     pool = workers_of(wish.sim, wish.workers, folder)
     identity = _identify(base, pool)
     manifest = _manifest(wish, base, tasks, plan, identity, folder)
@@ -229,7 +237,7 @@ def _manifest(
         policy=f"{wish.policy} {identity.policies[base.policy]}".strip(),
         bundle=wish.bundle,
         bundle_digest="" if wish.bundle == NO_BUNDLE else bundle_digest(base),
-        author=wish.author,
+        author=wish.writer,
         generations=wish.generations,
         rollouts=wish.budget or plan.rollouts * wish.generations,
         plan=plan.digest,
@@ -237,8 +245,25 @@ def _manifest(
         render_profile=identity.render_profiles[base.render],
         key=key,
         versions=identity.versions,
-        options=base.options,
+        options=_sealed_options(wish, base),
     )
+
+
+def _sealed_options(wish: Wish, base: RunSpec) -> dict[str, str]:
+    """Return the options of every episode, and what else decides what is tried."""
+    more = {} if wish.branch_seeds == 1 else {"branch_seeds": str(wish.branch_seeds)}
+    return {**base.options, **more}
+
+
+def _refuse_other_things(folder: Path) -> None:
+    """Refuse a folder that holds something and no campaign."""
+    if (folder / MANIFEST).exists():
+        return
+    other = sorted(path.name for path in folder.iterdir() if path.name != output.LOCK_NAME)
+    if other:
+        raise ConfigError(
+            f"{folder} holds {other[0]!r} and no campaign; choose a new folder with --out"
+        )
 
 
 def _check_reusable(reuse: Path, manifest: Manifest) -> None:

@@ -21,7 +21,7 @@ from zetta.runtime.cli.evolve_episodes import FACTORY, Errand, EvolvingEpisodes,
 from zetta.runtime.cli.worker_environment import pool_settings
 from zetta.runtime.core import RunSpec
 from zetta.runtime.episode_log import HEADER
-from zetta.runtime.errors import InfraError
+from zetta.runtime.errors import ConfigError, InfraError, SpecMismatch
 from zetta.runtime.rollouts.factory import EpisodeFactory, EpisodeRecord
 from zetta.runtime.rollouts.launchers import Job
 from zetta.runtime.rollouts.messages import record_from_json, record_to_json, spec_to_json
@@ -197,4 +197,18 @@ def _shards_of(campaign: Path) -> ShardFolder:
 
 
 def _journal(shards: ShardFolder) -> dict[str, EpisodeRecord]:
-    return {str(row["key"]): record_from_json(row["record"]) for row in shards.rows()}
+    """Return what was run, by content key.
+
+    Raises:
+        ConfigError: a row is no rollout.
+    """
+    found = {}
+    for place, row in enumerate(shards.rows(), start=1):
+        try:
+            found[str(row["key"])] = record_from_json(row["record"])
+        except (KeyError, TypeError, SpecMismatch) as error:
+            raise ConfigError(
+                f"row {place} of the journal in {shards.folder} is no rollout ({error!r}); take "
+                "that line out, and its episode is run again"
+            ) from None
+    return found

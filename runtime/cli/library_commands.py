@@ -346,7 +346,7 @@ def _about_parent(member: Member, bundle: str) -> list[str]:
 
 
 def _about_calibration(before: str, after: str) -> list[str]:
-    if before == after:
+    if before == after or not before:
         return []
     return [
         f"a calibration of the bundle {_short(before)} does not hold for {_short(after)} and will "

@@ -183,4 +183,4 @@ def task_numbers(text: str, count: int) -> tuple[int, ...]:
     Raises:
         ConfigError: not such a list.
     """
-    return tuple(range(count)) if text == "all" else parse_numbers(text, "--task")
+    return tuple(range(count)) if text == "all" else parse_numbers(text, "the list of tasks")
