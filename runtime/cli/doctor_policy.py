@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from zetta.runtime.foreign.inspection import ForeignPolicy, Inspection, Part
 
 MARKS: Final[Mapping[str, str]] = {"ok": "ok", "unknown": "??", "suspect": "?!", "wrong": "!!"}
+OWN: Final = "zmq://"
 SCHEMES: Final = ("openpi://", "gr00t://")
 
 Reason: TypeAlias = Literal["refused", "no answer", "bad answer", "key refused", "failed"]
@@ -30,7 +31,7 @@ Reason: TypeAlias = Literal["refused", "no answer", "bad answer", "key refused",
 
 def command(
     url: Annotated[
-        str, typer.Argument(metavar="URL", help="openpi://HOST:PORT@CONVENTION or gr00t://....")
+        str, typer.Argument(metavar="URL", help="zmq://…, openpi://HOST:PORT@CONVENTION, gr00t://…")
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -38,10 +39,13 @@ def command(
 
     Marks: ok seen to fit, ?? cannot be seen from outside, ?! looks odd, !! does not fit.
     """
+    if url.startswith(OWN):
+        _own(url, as_json)
+        return
     if not url.startswith(SCHEMES):
         raise ConfigError(
-            f"{url!r} is no address of a policy server; expected {SCHEMES[0]}HOST:PORT or "
-            f"{SCHEMES[1]}HOST:PORT"
+            f"{url!r} is no address of a policy server; expected {OWN}HOST:PORT, "
+            f"{SCHEMES[0]}HOST:PORT or {SCHEMES[1]}HOST:PORT"
         )
     from zetta.runtime.foreign.addresses import parse
     from zetta.runtime.foreign.inspection import inspect
@@ -64,6 +68,22 @@ def command(
         _tell(url, policy, found)
     if not found.fits:
         raise typer.Exit(1)
+
+
+def _own(url: str, as_json: bool) -> None:
+    """Ask a policy of `zetta serve`, which declares everything itself."""
+    from zetta.runtime.cli.doctor_served import served_lines, served_report
+
+    try:
+        report = served_report(url)
+    except (InfraError, SpecMismatch) as error:
+        _tell_unreachable(url, error, as_json)
+        raise typer.Exit(1) from error
+    if as_json:
+        output.emit(report)
+        return
+    for line in served_lines(report):
+        output.answer(line)
 
 
 def reason_of(error: ZettaError) -> Reason:
