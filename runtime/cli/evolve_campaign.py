@@ -192,7 +192,7 @@ def _tasks(wish: Wish) -> tuple[int, ...]:
     if count is None:
         find_scene(simulator, RunSpec(wish.sim, wish.suite, 0, Sampled()))  # says what there is
         raise ConfigError(f"{wish.sim} has no suite {wish.suite!r}")
-    return task_numbers(wish.tasks or "all", count)
+    return task_numbers(wish.tasks or "all", count, "--tasks")
 
 
 def _base(wish: Wish, tasks: tuple[int, ...]) -> RunSpec:

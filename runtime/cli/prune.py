@@ -75,7 +75,7 @@ def command(
     loaded = load_bundle(pinned(bundle, home_library()), library=home_library())
     if not loaded.packages:
         raise ConfigError(f"the bundle {bundle!r} has no skill that could be left out")
-    numbers = task_numbers(tasks or "all", known[suite])
+    numbers = task_numbers(tasks or "all", known[suite], "--tasks")
     base = RunSpec(
         sim, suite, numbers[0], Sampled(), policy=policy or default_policy(sim),
         bundle=_without(loaded, ""), sensing=sensing_level(sensing),

@@ -174,7 +174,7 @@ def _episode(spec: RunSpec, i: int) -> RunSpec:
     return replace(spec, seed=spec.seed + i)
 
 
-def task_numbers(text: str, count: int) -> tuple[int, ...]:
+def task_numbers(text: str, count: int, option: str = "--task") -> tuple[int, ...]:
     """Return the task numbers of a list such as `0,2-4`, or of `all`.
 
     >>> task_numbers("all", 3), task_numbers("0,2-4", 10)
@@ -183,4 +183,4 @@ def task_numbers(text: str, count: int) -> tuple[int, ...]:
     Raises:
         ConfigError: not such a list.
     """
-    return tuple(range(count)) if text == "all" else parse_numbers(text, "the list of tasks")
+    return tuple(range(count)) if text == "all" else parse_numbers(text, option)

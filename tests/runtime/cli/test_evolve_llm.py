@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import tomllib
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -26,11 +27,14 @@ from zetta.skills.evolve.generation import Setting
 models = pytest.importorskip("pydantic_ai.models", reason="needs pip install 'zetta[llm]'")
 
 
-@pytest.fixture(autouse=True)
-def _only_the_fake(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(models, "ALLOW_MODEL_REQUESTS", True)
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "HTTP_PROXY", "http_proxy", "ALL_PROXY"):
-        monkeypatch.delenv(name, raising=False)
+@pytest.fixture(scope="module", autouse=True)
+def _only_the_fake() -> Iterator[None]:
+    """Allow requests, and leave no key with which anybody else would answer."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(models, "ALLOW_MODEL_REQUESTS", True)
+        for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+            patch.delenv(name, raising=False)
+        yield
 
 
 def planted_answer(folder: Path) -> dict[str, Any]:

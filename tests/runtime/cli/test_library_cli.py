@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +13,8 @@ import pytest
 from zetta.runtime.cli import main as cli
 from zetta.skills.bundles import load_bundle
 from zetta.skills.calibrated import CalibrationRecord, write_calibration
-from zetta.skills.evolve.campaign import Campaign, Manifest
 from zetta.skills.package import load_skill
-from zetta.skills.promotions import PromotionEvidence, evidence_text
+from zetta.skills.promotions import PromotionEvidence, evidence_text, read_evidence
 from zetta.skills.shelf import library_folder
 from zetta.skills.template import write_template
 
@@ -107,23 +108,55 @@ def test_a_package_that_does_not_check_is_refused(capfd: pytest.CaptureFixture[s
     assert "critic.py:1" in refused(capfd, "skills", "promote", str(package), "--unproven")
 
 
+PROVEN = Path(__file__).parents[3] / "results" / "campaigns" / "tiny-lan"
+SKILL = "keeps-away-regrasp"
+
+
 def test_a_campaign_brings_package_and_proof(capfd: pytest.CaptureFixture[str]) -> None:
-    manifest = Manifest(
-        "toy", "toy_pick", (0,), "toy/reach", "none", "", "search", 1, 100, "p", "oracle", "fast",
-        "00" * 32,
-    )  # fmt: skip
-    Campaign(Path("campaign"), manifest)
-    assert "has promoted nothing" in refused(capfd, "skills", "promote", "campaign")
-    package = write_template("own-skill", Path("campaign/000/package"))
-    record = Path("campaign/000/promotion.json")
-    record.write_text(evidence_text(evidence(package, "d" * 64)))
-    assert "two campaigns were mixed" in refused(capfd, "skills", "promote", "campaign")
-    record.write_text(evidence_text(evidence(package, manifest.digest)))
+    shutil.copytree(PROVEN, "campaign")
     promoted = answer(capfd, "skills", "promote", "campaign")
 
-    assert (promoted["skill"], promoted["unproven"]) == ("own-skill", False)
-    assert promoted["evidence"] == evidence(package, manifest.digest).digest
+    assert (promoted["skill"], promoted["unproven"]) == (SKILL, False)
+    proof = read_evidence(Path("campaign/000/promotion.json"))
+    assert promoted["evidence"] == proof.digest
     assert answer(capfd, "skills", "list")["library"]["skills"][0]["standing"] == "proven"
+
+
+def test_a_campaign_that_promoted_nothing_has_nothing_to_offer(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    shutil.copytree(PROVEN, "campaign")
+    Path("campaign/000/promotion.json").unlink()
+    assert "has promoted nothing" in refused(capfd, "skills", "promote", "campaign")
+
+
+def test_evidence_of_another_campaign_is_refused(capfd: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(PROVEN, "campaign")
+    record = Path("campaign/000/promotion.json")
+    record.write_text(evidence_text(replace(read_evidence(record), campaign="d" * 64)))
+    assert "two campaigns were mixed" in refused(capfd, "skills", "promote", "campaign")
+
+
+def test_a_package_that_was_exchanged_is_refused_with_and_without_its_evidence(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    shutil.copytree(PROVEN, "campaign")
+    package = Path("campaign/000/package") / SKILL
+    params = package / "params.toml"
+    params.write_text(params.read_text().replace("default = 0.1\n", "default = 0.12\n", 1))
+    assert "what was judged is what is promoted" in refused(capfd, "skills", "promote", "campaign")
+
+    record = Path("campaign/000/promotion.json")
+    forged = replace(read_evidence(record), candidate=load_skill(package).digest)
+    record.write_text(evidence_text(forged))
+    assert "was changed: generation 0 judged" in refused(capfd, "skills", "promote", "campaign")
+
+
+def test_a_verdict_that_is_none_promotes_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(PROVEN, "campaign")
+    verdict = Path("campaign/000/verdict.json")
+    verdict.write_text(verdict.read_text().replace("PROMOTE", "REJECT"))
+    assert "verdict" in refused(capfd, "skills", "promote", "campaign")
 
 
 def test_a_promoted_skill_is_signed_and_the_original_is_not(
