@@ -113,6 +113,9 @@ def evolve(
 
         try:
             result = run_campaign(setting, after)
+        except KeyboardInterrupt:
+            output.note(f"what was run is kept; the same command with --out {folder} goes on")
+            raise
         finally:  # also of a generation that a gate or the machinery stopped
             keep_report(campaign.folder)
     return result, campaign.folder, manifest
@@ -295,7 +298,9 @@ def find_author(name: str, model: str, base_url: str, drafts: Path | None) -> Au
     if name == "llm":
         from zetta.skills.evolve.llm_author import LlmAuthor  # late: an extra
 
-        return LlmAuthor(model, base_url or None)
+        writer = LlmAuthor(model, base_url or None)
+        writer.check()  # before hundreds of rollouts
+        return writer
     if name == "human":
         if drafts is None:
             raise ConfigError("the author human hands in what lies in a folder: name it (--drafts)")

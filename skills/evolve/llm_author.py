@@ -54,6 +54,16 @@ class LlmAuthor:
         self._limits = limits or LlmLimits()
         self._last: Draft | None = None
 
+    def check(self) -> None:
+        """Refuse a model that cannot be asked; nothing is sent.
+
+        Raises:
+            ConfigError: no such model, or its key is missing.
+        """
+        from zetta.skills.evolve.llm_conversation import Server, check_model
+
+        check_model(Server(self._model, self._base_url, self._limits))
+
     def propose(self, brief: Brief) -> Draft | NoDraft:
         """Return what the model handed in, once the screen has nothing against it.
 

@@ -86,6 +86,22 @@ class Server:
     limits: LlmLimits
 
 
+def check_model(server: Server) -> None:
+    """Refuse a model that cannot be asked, before anything is spent on what it would be asked.
+
+    Nothing is sent.
+
+    Raises:
+        ConfigError: no such model, or its key is missing.
+    """
+
+    async def build() -> None:
+        async with AsyncExitStack() as stack:
+            await _model(server, stack, Conversation())
+
+    asyncio.run(build())
+
+
 def converse(server: Server, prompt: Prompt, judge: Judge, talk: Conversation) -> None:
     """Ask for a skill, send back what is wrong with it, and note how it ended in `talk`.
 

@@ -333,3 +333,13 @@ def test_a_missing_client_is_told_with_the_line_that_fixes_it(
     monkeypatch.setitem(sys.modules, "pydantic_ai", None)
     with pytest.raises(ConfigError, match=r"pip install 'zetta\[llm\]'"):
         LlmAuthor("m")
+
+
+@pytest.mark.parametrize("model", ["nobody:knows", "foo", "openai:gpt-5"])
+def test_a_model_that_cannot_be_asked_is_refused_before_anything_is_spent(model: str) -> None:
+    with pytest.raises(ConfigError, match="cannot be used"):
+        LlmAuthor(model).check()
+
+
+def test_a_server_of_ones_own_may_know_any_model() -> None:
+    LlmAuthor("foo", "http://127.0.0.1:1/v1").check()
