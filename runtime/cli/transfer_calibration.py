@@ -11,6 +11,7 @@ from typing import Final
 from zetta.runtime.cli import output
 from zetta.runtime.cli.evolve_episodes import Errand
 from zetta.runtime.cli.evolve_rollouts import Rollouts, workers_of
+from zetta.runtime.cli.evolve_world import SHOWN
 from zetta.runtime.core import RunSpec
 from zetta.runtime.episode_log import read_episode
 from zetta.skills.evolve.briefs import watched_episode
@@ -21,7 +22,6 @@ from zetta.skills.package import SkillPackage, load_skill
 from zetta.skills.package_files import PARAMETERS, read_files
 
 FOLDER: Final = "calibration"
-SHOWN: Final = {"signals": "yes"}
 
 
 def recalibrated(

@@ -171,7 +171,7 @@ class Engine:
 
         Raises:
             ConnectionLost: no such session.
-            ConfigError: a request of this session is waiting already.
+            ConfigError: it has a request that waits already.
         """
         future: Future[ActionChunk] = Future()
         try:

@@ -234,7 +234,7 @@ class Reception:
         """Answer a request that is not to be carried out; False for a new one."""
         if request.id > guest.last:
             if guest.busy:
-                raise ConfigError("the last request of this session is still in progress; await it")
+                raise ConfigError("your last request is still in progress; await it")
             return False
         self._count(repeated=1)
         if request.id < guest.last:

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from zetta.critics.parameters import Parameter
+from zetta.skills.evolve.candidates import NO_EVIDENCE
 from zetta.skills.package_files import CRITIC, EVIDENCE, PAGE, PARAMETERS, RECOVERY
 from zetta.skills.package_page import MadeBy
 
 REFRACTORY_S: Final = 2.0
-NO_EVIDENCE: Final = '{"records": []}\n'
 
 
 @dataclass(frozen=True, slots=True)
