@@ -1,0 +1,1 @@
+"""An agent drives the robot through semantic commands: turns, budgets, models, demonstrations."""
