@@ -76,8 +76,8 @@ class Kinematics:
             )
         self._mink = mink
         self._order = [int(model.joint(name).qposadr[0]) for name in arm.joints]
-        self._low, self._high = np.array(arm.low), np.array(arm.high)
-        middle = (self._low + self._high) / 2.0
+        self.low, self.high = np.array(arm.low), np.array(arm.high)
+        middle = (self.low + self.high) / 2.0
         self._rest = self._within(middle if rest is None else np.asarray(rest))
         self._starts = (self._rest, middle)
         self._base = np.array(arm.T_world_base)
@@ -155,7 +155,7 @@ class Kinematics:
         return Solution(reached, read_only(joints), short, turn_left)
 
     def _within(self, joints: Array) -> Array:
-        return np.clip(joints, self._low, self._high)
+        return np.clip(joints, self.low, self.high)
 
     def _laid_out(self, joints: Array) -> Array:
         """Return joints in the order of the compiled model."""
