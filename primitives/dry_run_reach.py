@@ -127,7 +127,7 @@ def straight(arm: DryArm, start: Pose, position: Array, rotation: Array) -> Way:
 
 
 def _at_the_end(arm: DryArm, start: Pose, position: Array, blocked: Blocked) -> Blocked:
-    """Return the reason with the figure of the way's end: where it crosses the edge says nothing."""
+    """Return the reason with the figure of the way's end, not of the point that was looked at."""
     if blocked.stop != "limit" or arm.workspace is None:
         return blocked
     return _outside(arm.workspace, start, Pose(position, start.rotation)) or blocked
