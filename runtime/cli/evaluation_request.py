@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from zetta.runtime import registry
-from zetta.runtime.cli.assemble import check_options, find_scene, number
+from zetta.runtime.cli.assemble import find_scene
 from zetta.runtime.cli.home import home_library
 from zetta.runtime.cli.number_lists import number_text, parse_names, parse_numbers
+from zetta.runtime.cli.options import check_options, number
 from zetta.runtime.cli.run_plan import DEFAULTS
 from zetta.runtime.core import SENSING_LEVELS, Init, Layout, RunSpec, Sampled, Sensing, Simulator
 from zetta.runtime.errors import ConfigError, suggest
@@ -60,8 +61,7 @@ def request(typed: Typed, simulator: Simulator) -> Evaluation:
         ConfigError: an option cannot be read, or names what does not exist.
     """
     for policy in parse_names(typed.policies, "--policies"):
-        if not policy.startswith(registry.ORACLE_PREFIX):
-            registry.check_policy(policy)
+        registry.check_policy(policy)
     evaluation = Evaluation(
         sim=typed.sim,
         tasks=_tasks(typed, simulator),

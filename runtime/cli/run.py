@@ -11,8 +11,9 @@ from typing import Annotated
 import typer
 
 from zetta.runtime.cli import output
-from zetta.runtime.cli.assemble import check_inference, check_options, find_simulator
+from zetta.runtime.cli.assemble import find_simulator
 from zetta.runtime.cli.graphics import choose_graphics
+from zetta.runtime.cli.options import check_inference, check_options
 from zetta.runtime.cli.output import Json
 from zetta.runtime.cli.run_episodes import (
     RESULT,

@@ -114,8 +114,7 @@ def plan(wishes: Wishes, simulator: Simulator) -> tuple[RunSpec, ...]:
         render=wishes.render,
         options=_options(wishes),
     )
-    if not first.policy.startswith(registry.ORACLE_PREFIX):
-        registry.check_policy(first.policy)
+    registry.check_policy(first.policy)
     suites = simulator.suites()
     count = suites.get(first.suite, 1)
     specs = [
