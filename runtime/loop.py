@@ -122,7 +122,7 @@ class Episode:
         self._stop: Stop | None = None
         self._begun = False
         self._ends_on_success = ends_on_success
-        self._succeeded = False
+        self._first_success: int | None = None
 
     @property
     def index(self) -> int:
@@ -344,7 +344,7 @@ class Episode:
             self._hand_back()
             if self._policy is None:
                 ending = "completed" if wish.completed else "gave up"
-                reason: EndReason = "success" if self._succeeded else "abort"
+                reason: EndReason = "abort" if self._first_success is None else "success"
                 self._end(reason, f"{source} {ending}: {wish.reason}".rstrip(": "))
                 return None
         if self._policy is None:
@@ -359,14 +359,16 @@ class Episode:
         return check(row)
 
     def _end_if_over(self, step: Step) -> None:
-        self._succeeded = self._succeeded or step.success
+        if step.success and self._first_success is None:
+            self._first_success = self._sources.total()
+        solved = self._first_success is not None
         spent = self._sources.total() >= self._scene.task.max_steps
         if step.success and self._ends_on_success:
             self._end("success")
-        elif step.terminated and not self._succeeded:
+        elif step.terminated and not solved:
             self._end("terminated", "the environment ended the episode without success")
         elif spent or (step.truncated and self._ends_on_success):
-            self._end("success" if self._succeeded else "truncated")
+            self._end("success" if solved else "truncated")
 
     def _end(self, reason: EndReason, detail: str = "") -> None:
         if self._motion is not None:
@@ -376,6 +378,7 @@ class Episode:
             success=reason == "success",
             reason=reason,
             success_at_end=self._step.success,
+            first_success=self._first_success,
             ticks=self._sources.total(),
             sources=dict(self._sources),
             interventions=self._interventions,
