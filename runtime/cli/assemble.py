@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,7 +21,14 @@ from zetta.runtime.cli.deploy import (
     bundle_digest,
     deploy,
 )
-from zetta.runtime.cli.options import EXPERT, check_inference, check_level, check_options, number
+from zetta.runtime.cli.number_lists import number
+from zetta.runtime.cli.options import (
+    EXPERT,
+    check_inference,
+    check_level,
+    check_options,
+    step_budget,
+)
 from zetta.runtime.core import (
     Arbiter,
     Clock,
@@ -187,7 +194,7 @@ class Assembler:
         return apart or (sim in MANY_WORLDS and sim == before)
 
     def _policy(self, spec: RunSpec) -> Policy | None:
-        if spec.policy == EXPERT:
+        if not registry.infers(spec.policy):
             return None
         temperature, inference = (spec.options.get(k, "") for k in ("temperature", "inference"))
         policy = self._policies.get((spec.policy, temperature, inference))
@@ -247,6 +254,9 @@ def find_scene(simulator: Simulator, spec: RunSpec) -> Scene:
                 f"{spec.suite} task {spec.task} has the inits 0-{count - 1}, got "
                 f"{spec.layout.k}; for more scenes use --init sampled --seed N"
             )
+    budget = step_budget(spec)
+    if budget is not None:
+        task = replace(task, max_steps=budget)
     return Scene(task, spec.layout, spec.seed)
 
 

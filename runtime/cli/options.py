@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from zetta.runtime import registry
+from zetta.runtime.cli.agents import check_agent, is_agent
 from zetta.runtime.cli.deploy import check_deployment
+from zetta.runtime.cli.number_lists import number
 from zetta.runtime.core import SENSING_LEVELS, RunSpec, Sensing
 from zetta.runtime.errors import ConfigError, suggest
 from zetta.sims.toy_faults import ToyFaults
@@ -29,6 +31,18 @@ OPTIONS: Final[Mapping[str, str]] = {
     "calibration": "file of `zetta critics calibrate`",
     "signals": "'yes' computes every signal, whatever critics read",
     "inference": "async lets the policy run ahead in a thread; sync, the default, waits for it",
+    "step_budget": "ticks that an episode may take, in place of the published number",
+    "turns": "answers that an agent may give",
+    "commands_per_turn": "commands that one answer of an agent may hold",
+    "tokens": "tokens that an agent may use; 0 for no limit",
+    "dollars": "money that an agent may spend; 0 for no limit",
+    "drive_s": "seconds that a drive may last; 0 for no limit",
+    "vla": "policy that an agent may let drive, with the command `policy`",
+    "think_ahead": "'yes' asks a model for the next turn while the last motion still runs",
+    "overlays": "what is drawn into an agent's pictures: all, none, or such as grid,cross,marks",
+    "base_url": "where an agent's model is served",
+    "demonstrations": "folder of demonstrations that an agent is shown",
+    "shots": "how many demonstrations an agent is shown",
 }
 """What `RunSpec.options` may hold."""
 
@@ -56,6 +70,24 @@ def check_options(spec: RunSpec) -> None:
     check_deployment(spec)
     if spec.policy.startswith(registry.ORACLE_PREFIX):
         _check_expert(spec)
+    if is_agent(spec):
+        check_agent(spec)
+    step_budget(spec)
+
+
+def step_budget(spec: RunSpec) -> int | None:
+    """Return the ticks that an episode may take, or None for the published number.
+
+    Raises:
+        ConfigError: it is no whole number of at least 1.
+    """
+    text = spec.options.get("step_budget")
+    if text is None:
+        return None
+    ticks = number(text, "the option step_budget")
+    if ticks < 1.0 or ticks != int(ticks):
+        raise ConfigError(f"step_budget is a whole number of ticks, at least 1; got {text!r}")
+    return int(ticks)
 
 
 def check_inference(spec: RunSpec, paced: bool) -> None:
@@ -69,28 +101,13 @@ def check_inference(spec: RunSpec, paced: bool) -> None:
         raise ConfigError(f"--inference is {manner!r}; {suggest(manner, INFERENCE)}")
     if manner == "sync":
         return
-    if spec.policy == EXPERT:
-        raise ConfigError(f"{EXPERT} infers nothing; leave --inference out")
+    if not registry.infers(spec.policy):
+        raise ConfigError(f"{spec.policy} infers nothing; leave --inference out")
     if not paced:
         raise ConfigError(
             "--inference async needs --realtime: a simulator that runs as fast as it can does not "
             "wait, so how far the policy lags behind would depend on the machine's load"
         )
-
-
-def number(text: str, what: str) -> float:
-    """Return `text` as a finite number.
-
-    Raises:
-        ConfigError: it is none.
-    """
-    try:
-        value = float(text)
-    except ValueError:
-        value = float("nan")
-    if not abs(value) < float("inf"):
-        raise ConfigError(f"{what} is a number, got {text!r}")
-    return value
 
 
 def _check_expert(spec: RunSpec) -> None:
