@@ -6,11 +6,12 @@ whatever runs. While the agent of a robot thinks, the arm holds.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Final, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar, cast
 
 from zetta.primitives.agent.records import Agent, Answer, Limits, Picture, Spent, Turn
 from zetta.primitives.agent.verifier import Verification
@@ -93,6 +94,10 @@ class Cockpit(Protocol):
         """
         ...
 
+    def text(self, command: Parsed) -> str:
+        """Return a command as text."""
+        ...
+
     def check(self, commands: Sequence[Parsed], proprio: Proprio) -> Refusal | None:
         """Check the commands of a turn together, before anything moves."""
         ...
@@ -168,6 +173,11 @@ class Drive:
         self._ticks = 0
         self._mute = self._idle = self._dones = 0
         self._sense: Sense
+        self._stopped = threading.Event()
+
+    def interrupt(self) -> None:
+        """Stop the command that runs, from any thread; the agent is told and decides anew."""
+        self._stopped.set()
 
     def motion(self) -> Motion:
         """Drive until the agent is done or something is spent.
@@ -283,13 +293,23 @@ class Drive:
         for command in commands:
             if self._ahead and command is commands[-1] and self._cockpit.predictable(command):
                 self._think_ahead(tuple(results))
-            result = yield from self._counted(self._cockpit.run(command))
+            result = yield from self._run(command)
             results.append(result)
             if not result.completed:
                 self._forget_next()
                 break
         self._sense = yield from self._counted(_present())
         return tuple(results)
+
+    def _run(self, command: Parsed) -> Steps[CommandResult]:
+        """Carry out one command, unless somebody stops it."""
+        self._stopped.clear()
+        result = yield from self._until(self._cockpit.run(command), self._stopped)
+        if result is None:
+            self._stopped.clear()
+            text = self._cockpit.text(command)
+            return CommandResult(text, False, "interrupted", "somebody stopped it")
+        return result
 
     # ------------------------------------------------------------------ thinking
 
@@ -365,9 +385,16 @@ class Drive:
 
     def _counted(self, steps: Steps[_T]) -> Steps[_T]:
         """Pass a part of the motion on and count its ticks."""
+        # Nobody stops it, so what it returns is its own.
+        return cast(_T, (yield from self._until(steps, None)))
+
+    def _until(self, steps: Steps[_T], stopped: threading.Event | None) -> Steps[_T | None]:
+        """Pass a part of the motion on until it ends or `stopped` is set; then return None."""
         try:
             wish = next(steps)
             while True:
+                if stopped is not None and stopped.is_set():
+                    return None
                 sense = yield wish
                 if not isinstance(wish, Look):
                     self._ticks += 1

@@ -13,14 +13,17 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, Protocol, TypeAlias, runtime_checkable
 
+from zetta.primitives.agent.drive import Drive
 from zetta.runtime import registry
 from zetta.runtime.arbiter import MotionOnly
+from zetta.runtime.cli.agents import is_agent
 from zetta.runtime.cli.deploy import (
     Candidate,
     Deployment,
     bundle_digest,
     deploy,
 )
+from zetta.runtime.cli.driving import driven
 from zetta.runtime.cli.number_lists import number
 from zetta.runtime.cli.options import (
     EXPERT,
@@ -74,6 +77,8 @@ class Assembled:
     scene: Scene
     facts: RunFacts
     arbiter: Arbiter
+    drive: Drive | None = None
+    """The drive of an agent, where one drives."""
 
 
 class Assembler:
@@ -129,9 +134,18 @@ class Assembler:
             versions=versions(env),
             options=dict(spec.options),
         )
-        logs = [] if log is None else [EpisodeLog(log, spec.sim, facts)]
+        logs: list[EpisodeSink] = [] if log is None else [EpisodeLog(log, spec.sim, facts)]
         self._close_deployed()
-        deployed = _deployed(simulator, env, scene, spec, policy, candidate)
+        drive = None
+        if is_agent(spec):
+            vla = (
+                self._policy(replace(spec, policy=spec.options["vla"]))
+                if "vla" in spec.options
+                else None
+            )
+            deployed, drive = driven(spec, env, scene, vla, clock is not None, logs, log)
+        else:
+            deployed = _deployed(simulator, env, scene, spec, policy, candidate)
         self._deployed = deployed
         episode = Episode(
             env,
@@ -144,8 +158,9 @@ class Assembler:
             sinks=[*logs, *sinks],
             clock=clock,
             any_profile=spec.options.get("any_profile") == "yes",
+            ends_on_success=drive is None,
         )
-        return Assembled(episode, env, scene, facts, deployed.arbiter)
+        return Assembled(episode, env, scene, facts, deployed.arbiter, drive)
 
     def close(self) -> None:
         """Close the environment, the policies and what runs beside the loop."""

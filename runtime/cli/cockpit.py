@@ -77,6 +77,10 @@ class EpisodeCockpit:
         """
         return parse_command(line, self.arms)
 
+    def text(self, command: Parsed) -> str:
+        """Return a command as text."""
+        return self._equipment.say(command.command)
+
     def check(self, commands: Sequence[Parsed], proprio: Proprio) -> Refusal | None:
         """Check the commands of a turn together, before anything moves."""
         return self._dry_run(commands, proprio)

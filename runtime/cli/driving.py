@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
-from zetta.primitives.agent.drive import Drive, TurnRecord, View
+from zetta.primitives.agent.drive import Drive
+from zetta.primitives.agent.drive_log import DriveLog
 from zetta.primitives.command_equipment import Equipment
 from zetta.primitives.command_grammar import command_text
 from zetta.primitives.grasps import HANDS, PANDA
@@ -17,20 +18,12 @@ from zetta.runtime.cli.agents import agent_name, is_agent, limits_of, make_agent
 from zetta.runtime.cli.cockpit import EpisodeCockpit
 from zetta.runtime.cli.deploy import Deployment
 from zetta.runtime.cli.sight import Sight
-from zetta.runtime.core import Camera, Env, Motion, Policy, RunSpec, Scene
+from zetta.runtime.core import Camera, Env, EpisodeSink, Motion, Policy, RunSpec, Scene
 from zetta.runtime.errors import ConfigError, suggest
 from zetta.runtime.policy_motion import policy_rows
 
 SOURCE_PREFIX: Final = "agent:"
 """How the source of a tick begins that an agent drove."""
-
-
-@dataclass(frozen=True, slots=True)
-class Driven:
-    """What an agent drives an episode with."""
-
-    deployment: Deployment
-    drive: Drive
 
 
 def driven(
@@ -39,8 +32,9 @@ def driven(
     scene: Scene,
     vla: Policy | None,
     paced: bool,
-    keep: Callable[[TurnRecord, View], None],
-) -> Driven:
+    sinks: list[EpisodeSink],
+    log: Path | None,
+) -> tuple[Deployment, Drive]:
     """Put together an episode that an agent drives.
 
     Args:
@@ -49,7 +43,8 @@ def driven(
         scene: where it starts.
         vla: the policy behind the command `policy`.
         paced: the ticks go on while the agent thinks.
-        keep: is given each turn.
+        sinks: gets what writes the turns, behind what writes the episode.
+        log: folder of the episode's log; None where none is kept.
 
     Raises:
         ConfigError: the agent or something about it is wrong.
@@ -77,6 +72,7 @@ def driven(
         parse_overlays(spec.options.get("overlays", "all")),
         0 if "step_budget" in spec.options else scene.task.max_steps,
     )
+    turns = None if log is None else DriveLog(log, agent_name(spec))
     drive = Drive(
         make_agent(spec),
         cockpit,
@@ -84,10 +80,13 @@ def driven(
         limits_of(spec),
         paced=paced,
         think_ahead=spec.options.get("think_ahead") == "yes",
-        keep=keep,
+        keep=(lambda record, view: None) if turns is None else turns.keep,
     )
+    if turns is not None:
+        turns.drive = drive
+        sinks.append(turns)
     arbiter = MotionOnly(drive.motion, SOURCE_PREFIX + agent_name(spec).replace("/", "-"))
-    return Driven(Deployment(arbiter, localizer=sight, alone=True), drive)
+    return Deployment(arbiter, localizer=sight, alone=True), drive
 
 
 def _verb(vla: Policy, env: Env, seed: int) -> Callable[[int, str], Motion]:

@@ -1,0 +1,133 @@
+"""Evidence that an instruction was carried out, from estimates made by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from zetta.primitives.agent.verifier import Verification, Verifier
+from zetta.primitives.roles import parse_instruction
+from zetta.runtime.core import ArmState, Estimate, Proprio
+
+FAR = (0.0, 0.4, 0.5)
+
+
+def seen(
+    role: str,
+    position: tuple[float, float, float],
+    extent: tuple[float, float, float] = (0.1, 0.1, 0.05),
+    yaw: float = 0.0,
+    confidence: float = 0.9,
+) -> Estimate:
+    return Estimate(role, np.array(position), np.array(extent), yaw, confidence, 0.0, "vision")
+
+
+def felt(hand: tuple[float, float, float] = FAR) -> Proprio:
+    arm = ArmState(np.array(hand), np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(7), 0.08)
+    return Proprio(0.0, (arm,))
+
+
+def judged(
+    instruction: str,
+    before: list[Estimate],
+    after: list[Estimate],
+    hand: tuple[float, float, float] = FAR,
+) -> Verification:
+    """Return the verdict where the first errand sees `before` and then `after`."""
+    sights = [before, after]
+    errands = parse_instruction(instruction).steps[:1]
+    verifier = Verifier(errands, lambda k: {one.role: one for one in sights.pop(0)})
+    verifier.begin()
+    return verifier.verify(felt(hand))
+
+
+BOWL, PLATE = "put the bowl on the plate", seen("receptacle", (0.2, 0.0, 0.01), (0.2, 0.2, 0.02))
+START = [seen("object", (0.0, 0.0, 0.025)), PLATE]
+
+
+def test_a_thing_over_the_outline_of_its_place_is_there() -> None:
+    verdict = judged(BOWL, START, [seen("object", (0.21, 0.02, 0.04)), PLATE])
+    assert verdict.verified is True
+    assert verdict.missing == ()
+
+
+@pytest.mark.parametrize(
+    ("at", "why"),
+    [
+        ((0.0, 0.0, 0.025), "lies 10.0 cm beside the plate"),
+        ((0.2, 0.0, 0.15), "cm over the plate"),
+    ],
+)
+def test_a_thing_elsewhere_is_denied_with_the_distance(
+    at: tuple[float, float, float], why: str
+) -> None:
+    verdict = judged(BOWL, START, [seen("object", at), PLATE])
+    assert verdict.verified is False
+    assert why in verdict.missing[0]
+    assert verdict.missing[0].startswith("errand 1 is not done")
+
+
+def test_a_thing_that_the_hand_has_not_let_go_is_not_placed() -> None:
+    verdict = judged(BOWL, START, [seen("object", (0.2, 0.0, 0.04)), PLATE], (0.2, 0.0, 0.06))
+    assert verdict.verified is False
+    assert "still at the hand" in verdict.missing[0]
+
+
+@pytest.mark.parametrize(
+    "after", [[PLATE], [seen("object", (0.2, 0.0, 0.04), confidence=0.1), PLATE]]
+)
+def test_what_is_not_seen_is_neither_affirmed_nor_denied(after: list[Estimate]) -> None:
+    verdict = judged(BOWL, START, after)
+    assert verdict.verified is None
+    assert verdict.missing == ()
+
+
+def test_a_place_that_its_load_hides_is_where_it_was() -> None:
+    assert judged(BOWL, START, [seen("object", (0.2, 0.0, 0.04))]).verified is True
+
+
+def test_the_outline_of_a_turned_place_is_turned() -> None:
+    long = seen("receptacle", (0.0, 0.0, 0.01), (0.4, 0.1, 0.02), yaw=np.pi / 2.0)
+    before = [seen("object", (0.3, 0.3, 0.025)), long]
+    assert judged(BOWL, before, [seen("object", (0.0, 0.18, 0.04)), long]).verified is True
+    assert judged(BOWL, before, [seen("object", (0.18, 0.0, 0.04)), long]).verified is False
+
+
+@pytest.mark.parametrize(("moved", "expected"), [(0.12, True), (0.01, False)])
+def test_a_drawer_is_open_when_its_handle_came_out(moved: float, expected: bool) -> None:
+    before = seen("part", (0.0, 0.0, 0.2), (0.02, 0.1, 0.02), yaw=0.0)
+    after = seen("part", (moved, 0.0, 0.2), (0.02, 0.1, 0.02), yaw=0.0)
+    assert judged("open the top drawer", [before], [after]).verified is expected
+    assert judged("close the top drawer", [after], [before]).verified is expected
+
+
+def test_a_knob_that_did_not_turn_cannot_be_judged_but_one_that_did_can() -> None:
+    before = seen("part", (0.0, 0.0, 0.1), yaw=0.0)
+    assert judged("turn on the stove", [before], [before]).verified is None
+    turned = seen("part", (0.0, 0.0, 0.1), yaw=1.0)
+    assert judged("turn on the stove", [before], [turned]).verified is True
+
+
+def test_a_thing_is_picked_when_it_is_higher_than_before() -> None:
+    before = seen("object", (0.0, 0.0, 0.025))
+    assert judged("pick up the bowl", [before], [seen("object", (0.0, 0.0, 0.2))]).verified is True
+    assert judged("pick up the bowl", [before], [before]).verified is False
+
+
+def test_one_errand_denied_denies_the_whole_instruction() -> None:
+    errands = parse_instruction("put both the soup and the milk in the basket").steps
+    basket = seen("receptacle", (0.2, 0.0, 0.05), (0.2, 0.2, 0.1))
+    at = {"start": (0.0, 0.0, 0.025), "in": (0.2, 0.0, 0.03)}
+    sights = [[at["start"], at["start"]], [at["in"], at["start"]]]
+    order = iter([(0, 0), (0, 1), (1, 0), (1, 1)])
+
+    def locate(k: int) -> dict[str, Estimate]:
+        when, which = next(order)
+        return {"object": seen("object", sights[when][which]), "receptacle": basket}
+
+    verifier = Verifier(errands, locate)
+    verifier.begin()
+    verdict = verifier.verify(felt())
+    assert [finding.fulfilled for finding in verdict.findings] == [True, False]
+    assert verdict.verified is False
+    assert verdict.missing[0].startswith("errand 2")
