@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from zetta.primitives.agent.drive import Drive, TurnRecord, View
+from zetta.primitives.agent.cockpit import TurnRecord, View
+from zetta.primitives.agent.drive import Drive
 from zetta.primitives.agent.records import Spent
 from zetta.primitives.agent.verifier import Verification
 from zetta.runtime.core import Array, EnvSpec, EpisodeResult, Scene, Step, Tick

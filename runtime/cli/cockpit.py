@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from zetta.primitives.agent.drive import Refusal, View
+from zetta.primitives.agent.cockpit import Refusal, View
 from zetta.primitives.agent.observation import Progress, compose
 from zetta.primitives.agent.verifier import Verification, Verifier
 from zetta.primitives.agent.wording import said
