@@ -17,10 +17,12 @@ from zetta.primitives.grasps import bottom_of, top_of
 from zetta.primitives.motions import SURE, cm
 from zetta.primitives.parts import SHORTEST_PULL, outward
 from zetta.primitives.roles import Errand
-from zetta.runtime.core import Estimate, Proprio
+from zetta.runtime.core import Array, Estimate, Proprio
 
 RELEASED: Final = 0.05
 """A grip site this far from a thing's middle does not hold it, beyond half its size, metres."""
+_OPEN: Final = 0.9
+"""A hand that is open to this share of its widest opening holds nothing."""
 _LIFTED: Final = 0.03
 _ASIDE: Final = 0.015
 """What a thing may lie beside the receptacle's outline, metres."""
@@ -73,9 +75,9 @@ class Verification:
 class Verifier:
     """Compares what is seen in the end with what was seen in the beginning."""
 
-    def __init__(self, errands: Sequence[Errand], locate: Locate) -> None:
-        """Take what is to be done and what looks for its things."""
-        self._errands, self._locate = tuple(errands), locate
+    def __init__(self, errands: Sequence[Errand], locate: Locate, widest: float = 0.08) -> None:
+        """Take what is to be done, what looks for its things, and the hand's widest opening."""
+        self._errands, self._locate, self._widest = tuple(errands), locate, widest
         self._before: tuple[Mapping[str, Estimate], ...] = ()
 
     def begin(self) -> None:
@@ -91,7 +93,7 @@ class Verifier:
         after = [_sure(self._locate(k)) for k in range(len(self._errands))]
         return Verification(
             tuple(
-                _judge(errand, before, now, proprio)
+                _judge(errand, before, now, _held_places(proprio, self._widest))
                 for errand, before, now in zip(self._errands, self._before, after, strict=True)
             )
         )
@@ -102,7 +104,10 @@ def _sure(estimates: Mapping[str, Estimate]) -> Mapping[str, Estimate]:
 
 
 def _judge(
-    errand: Errand, before: Mapping[str, Estimate], now: Mapping[str, Estimate], proprio: Proprio
+    errand: Errand,
+    before: Mapping[str, Estimate],
+    now: Mapping[str, Estimate],
+    grips: Sequence[Array],
 ) -> Finding:
     if errand.part is not None:
         return _worked(errand, before.get("part"), now.get("part"))
@@ -117,7 +122,7 @@ def _judge(
     place = now.get("receptacle") or before.get("receptacle")
     if place is None:
         return Finding(None, f"the {said(errand.receptacle)} is not seen")
-    if errand.placement in ("on", "in") and _at_a_hand(thing, proprio):
+    if errand.placement in ("on", "in") and _at_a_hand(thing, grips):
         return Finding(False, f"the {name} is still at the hand")
     return _placed(errand, name, thing, place)
 
@@ -171,7 +176,12 @@ def _worked(errand: Errand, before: Estimate | None, now: Estimate | None) -> Fi
     return Finding(moved > SHORTEST_PULL, f"the {name} moved {cm(moved)} the right way")
 
 
-def _at_a_hand(thing: Estimate, proprio: Proprio) -> bool:
+def _held_places(proprio: Proprio, widest: float) -> list[Array]:
+    """Return where hands may hold something: the grip sites of those that are not wide open."""
+    return [a.ee_pos for a in proprio.arms if a.gripper_opening < _OPEN * widest]
+
+
+def _at_a_hand(thing: Estimate, grips: Sequence[Array]) -> bool:
     """Return whether a hand is where it would be while it holds the thing."""
     reach = float(thing.extent.max()) / 2.0 + RELEASED
-    return any(float(np.linalg.norm(arm.ee_pos - thing.position)) < reach for arm in proprio.arms)
+    return any(float(np.linalg.norm(grip - thing.position)) < reach for grip in grips)

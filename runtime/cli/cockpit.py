@@ -52,7 +52,9 @@ class EpisodeCockpit:
         self._dry_run, self._overlays, self._ticks_limit = dry_run, overlays, ticks_limit
         self._executor = Executor(equipment)
         self._locators = [sight.locator(errand) for errand in equipment.errands]
-        self._verifier = Verifier(equipment.errands, lambda k: self._locators[k]())
+        self._verifier = Verifier(
+            equipment.errands, lambda k: self._locators[k](), equipment.hand.opening
+        )
         self._table: Table | None = None
         self._home: Mapping[str, Array] = {}
         self._held: tuple[Arm, Array, Array] | None = None

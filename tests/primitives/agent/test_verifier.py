@@ -22,8 +22,8 @@ def seen(
     return Estimate(role, np.array(position), np.array(extent), yaw, confidence, 0.0, "vision")
 
 
-def felt(hand: tuple[float, float, float] = FAR) -> Proprio:
-    arm = ArmState(np.array(hand), np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(7), 0.08)
+def felt(hand: tuple[float, float, float] = FAR, opening: float = 0.03) -> Proprio:
+    arm = ArmState(np.array(hand), np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(7), opening)
     return Proprio(0.0, (arm,))
 
 
@@ -32,13 +32,14 @@ def judged(
     before: list[Estimate],
     after: list[Estimate],
     hand: tuple[float, float, float] = FAR,
+    opening: float = 0.03,
 ) -> Verification:
     """Return the verdict where the first errand sees `before` and then `after`."""
     sights = [before, after]
     errands = parse_instruction(instruction).steps[:1]
     verifier = Verifier(errands, lambda k: {one.role: one for one in sights.pop(0)})
     verifier.begin()
-    return verifier.verify(felt(hand))
+    return verifier.verify(felt(hand, opening))
 
 
 BOWL, PLATE = "put the bowl on the plate", seen("receptacle", (0.2, 0.0, 0.01), (0.2, 0.2, 0.02))
@@ -71,6 +72,11 @@ def test_a_thing_that_the_hand_has_not_let_go_is_not_placed() -> None:
     verdict = judged(BOWL, START, [seen("object", (0.2, 0.0, 0.04)), PLATE], (0.2, 0.0, 0.06))
     assert verdict.verified is False
     assert "still at the hand" in verdict.missing[0]
+
+
+def test_an_open_hand_beside_a_thing_does_not_hold_it() -> None:
+    after = [seen("object", (0.2, 0.0, 0.04)), PLATE]
+    assert judged(BOWL, START, after, (0.2, 0.0, 0.06), opening=0.078).verified is True
 
 
 @pytest.mark.parametrize(
