@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from zetta.primitives.agent.wording import said
 from zetta.primitives.grasps import bottom_of, top_of
 from zetta.primitives.motions import SURE, cm
 from zetta.primitives.parts import SHORTEST_PULL, outward
 from zetta.primitives.roles import Errand
-from zetta.runtime.core import Array, Estimate, Proprio
+from zetta.runtime.core import Array, Estimate, HeightGrid, Proprio
 
 RELEASED: Final = 0.05
 """A grip site this far from a thing's middle does not hold it, beyond half its size, metres."""
@@ -34,8 +35,25 @@ _BESIDE: Final = 0.20
 _TWISTED: Final = 0.5
 """A knob that was worked has turned by so much, radians."""
 
-Locate = Callable[[int], Mapping[str, Estimate]]
-"""Looks for the things of an errand, by its number; the estimates by role."""
+_INSIDE: Final = 0.02
+"""How far from the edge of a place heights are compared, metres."""
+_CELLS: Final = 8
+"""Fewer cells say nothing about what is in a place."""
+_NEW: Final = 0.02
+"""Where something was put, a tenth of the place is higher than before by so much, metres."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a look for the things of one errand showed."""
+
+    estimates: Mapping[str, Estimate]
+    """By role; what is not sure is left out."""
+    heights: HeightGrid | None = None
+
+
+Locate: TypeAlias = Callable[[int], Seen]
+"""Looks for the things of an errand, by its number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +96,7 @@ class Verifier:
     def __init__(self, errands: Sequence[Errand], locate: Locate, widest: float = 0.08) -> None:
         """Take what is to be done, what looks for its things, and the hand's widest opening."""
         self._errands, self._locate, self._widest = tuple(errands), locate, widest
-        self._before: tuple[Mapping[str, Estimate], ...] = ()
+        self._before: tuple[Seen, ...] = ()
 
     def begin(self) -> None:
         """Look where everything is before anything moves."""
@@ -99,32 +117,67 @@ class Verifier:
         )
 
 
-def _sure(estimates: Mapping[str, Estimate]) -> Mapping[str, Estimate]:
-    return {role: found for role, found in estimates.items() if found.confidence >= SURE}
+def _sure(seen: Seen) -> Seen:
+    sure = {role: one for role, one in seen.estimates.items() if one.confidence >= SURE}
+    return Seen(sure, seen.heights)
 
 
-def _judge(
-    errand: Errand,
-    before: Mapping[str, Estimate],
-    now: Mapping[str, Estimate],
-    grips: Sequence[Array],
-) -> Finding:
+def _judge(errand: Errand, before: Seen, now: Seen, grips: Sequence[Array]) -> Finding:
+    was, found = before.estimates, now.estimates
     if errand.part is not None:
-        return _worked(errand, before.get("part"), now.get("part"))
-    thing = now.get("object")
+        return _worked(errand, was.get("part"), found.get("part"))
     if errand.object is None:
         return Finding(None, f"nobody knows how to see whether {errand.verb!r} was done")
-    name = said(errand.object)
+    name, thing = said(errand.object), found.get("object")
+    place = found.get("receptacle") or was.get("receptacle")
     if thing is None:
-        return Finding(None, f"the {name} is not seen")
+        return _hidden(name, errand, was.get("object"), place, before.heights, now.heights)
     if errand.receptacle is None:
-        return _picked(name, before.get("object"), thing)
-    place = now.get("receptacle") or before.get("receptacle")
+        return _picked(name, was.get("object"), thing)
     if place is None:
         return Finding(None, f"the {said(errand.receptacle)} is not seen")
     if errand.placement in ("on", "in") and _at_a_hand(thing, grips):
         return Finding(False, f"the {name} is still at the hand")
     return _placed(errand, name, thing, place)
+
+
+def _hidden(
+    name: str,
+    errand: Errand,
+    was: Estimate | None,
+    place: Estimate | None,
+    before: HeightGrid | None,
+    now: HeightGrid | None,
+) -> Finding:
+    """Judge a thing that is not seen by what depth shows: gone there, and something new here."""
+    unseen = f"the {name} is not seen"
+    asked = errand.receptacle
+    if was is None or place is None or asked is None or errand.placement not in ("on", "in"):
+        return Finding(None, unseen)
+    if before is None or now is None or before.heights.shape != now.heights.shape:
+        return Finding(None, unseen)
+    rise = now.heights - before.heights
+    here = rise[_cells_of(place, now)]
+    there = rise[_cells_of(was, now)]
+    here, there = here[np.isfinite(here)], there[np.isfinite(there)]
+    if min(len(here), len(there)) < _CELLS or np.median(there) > -float(was.extent[2]) / 2.0:
+        return Finding(None, unseen)
+    new = float(np.quantile(here, 0.9))
+    if new < _NEW:
+        return Finding(None, f"{unseen}, and nothing new is {errand.placement} the {said(asked)}")
+    what = f"the {name} is gone from its place and something {cm(new)} higher is"
+    return Finding(True, f"{what} {errand.placement} the {said(asked)}")
+
+
+def _cells_of(thing: Estimate, grid: HeightGrid) -> NDArray[np.bool_]:
+    """Return which cells lie well inside the outline of a thing. Shape (NX, NY)."""
+    nx, ny = grid.heights.shape
+    x = grid.origin[0] + (np.arange(nx)[:, None] + 0.5) * grid.cell - thing.position[0]
+    y = grid.origin[1] + (np.arange(ny)[None, :] + 0.5) * grid.cell - thing.position[1]
+    c, s = np.cos(thing.yaw), np.sin(thing.yaw)
+    half = thing.extent[:2] / 2.0
+    half = np.maximum(half - _INSIDE, half / 2.0)
+    return (np.abs(c * x + s * y) < half[0]) & (np.abs(c * y - s * x) < half[1])
 
 
 def _placed(errand: Errand, name: str, thing: Estimate, place: Estimate) -> Finding:

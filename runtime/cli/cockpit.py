@@ -132,7 +132,7 @@ class EpisodeCockpit:
         """Return what the instruction names and the cameras see, by the name to be read."""
         found: dict[str, Estimate] = {}
         for errand, locate in zip(self._equipment.errands, self._locators, strict=True):
-            seen = locate()
+            seen = locate().estimates
             found |= {said(p): seen[role] for role, p in errand.phrases.items() if role in seen}
         return found
 

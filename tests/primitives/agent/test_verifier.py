@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from zetta.primitives.agent.verifier import Verification, Verifier
+from zetta.primitives.agent.verifier import Seen, Verification, Verifier
 from zetta.primitives.roles import parse_instruction
-from zetta.runtime.core import ArmState, Estimate, Proprio
+from zetta.runtime.core import ArmState, Estimate, HeightGrid, Proprio
 
 FAR = (0.0, 0.4, 0.5)
 
@@ -20,6 +20,10 @@ def seen(
     confidence: float = 0.9,
 ) -> Estimate:
     return Estimate(role, np.array(position), np.array(extent), yaw, confidence, 0.0, "vision")
+
+
+def look(estimates: list[Estimate], heights: HeightGrid | None = None) -> Seen:
+    return Seen({one.role: one for one in estimates}, heights)
 
 
 def felt(hand: tuple[float, float, float] = FAR, opening: float = 0.03) -> Proprio:
@@ -37,7 +41,7 @@ def judged(
     """Return the verdict where the first errand sees `before` and then `after`."""
     sights = [before, after]
     errands = parse_instruction(instruction).steps[:1]
-    verifier = Verifier(errands, lambda k: {one.role: one for one in sights.pop(0)})
+    verifier = Verifier(errands, lambda k: look(sights.pop(0)))
     verifier.begin()
     return verifier.verify(felt(hand, opening))
 
@@ -127,9 +131,9 @@ def test_one_errand_denied_denies_the_whole_instruction() -> None:
     sights = [[at["start"], at["start"]], [at["in"], at["start"]]]
     order = iter([(0, 0), (0, 1), (1, 0), (1, 1)])
 
-    def locate(k: int) -> dict[str, Estimate]:
+    def locate(k: int) -> Seen:
         when, which = next(order)
-        return {"object": seen("object", sights[when][which]), "receptacle": basket}
+        return look([seen("object", sights[when][which]), basket])
 
     verifier = Verifier(errands, locate)
     verifier.begin()
@@ -137,3 +141,40 @@ def test_one_errand_denied_denies_the_whole_instruction() -> None:
     assert [finding.fulfilled for finding in verdict.findings] == [True, False]
     assert verdict.verified is False
     assert verdict.missing[0].startswith("errand 2")
+
+
+# --------------------------------------------------------------------------- hidden things
+
+
+def ground(*boxes: tuple[tuple[float, float, float], tuple[float, float, float]]) -> HeightGrid:
+    """Return heights over a metre square in which boxes stand, given by middle and extent."""
+    axis = -0.5 + (np.arange(100) + 0.5) * 0.01
+    heights = np.zeros((100, 100))
+    for middle, extent in boxes:
+        inside = (np.abs(axis[:, None] - middle[0]) < extent[0] / 2.0) & (
+            np.abs(axis[None, :] - middle[1]) < extent[1] / 2.0
+        )
+        heights[inside] = middle[2] + extent[2] / 2.0
+    return HeightGrid(np.array([-0.5, -0.5]), 0.01, heights, 0.0)
+
+
+CAN = ((-0.2, 0.0, 0.05), (0.08, 0.08, 0.10))
+BASKET = seen("receptacle", (0.2, 0.0, 0.04), (0.2, 0.2, 0.08))
+
+
+@pytest.mark.parametrize(
+    ("after", "expected"),
+    [
+        (ground(((0.2, 0.0, 0.05), (0.08, 0.08, 0.10))), True),
+        (ground(), None),  # gone, but not there
+        (ground(CAN, ((0.2, 0.0, 0.05), (0.08, 0.08, 0.10))), None),  # something else is there
+    ],
+)
+def test_a_hidden_thing_is_judged_by_what_depth_shows(
+    after: HeightGrid, expected: bool | None
+) -> None:
+    errands = parse_instruction("put the can in the basket").steps
+    sights = [look([seen("object", *CAN), BASKET], ground(CAN)), look([BASKET], after)]
+    verifier = Verifier(errands, lambda k: sights.pop(0))
+    verifier.begin()
+    assert verifier.verify(felt()).verified is expected
