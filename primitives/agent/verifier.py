@@ -177,7 +177,8 @@ def _cells_of(thing: Estimate, grid: HeightGrid) -> NDArray[np.bool_]:
     c, s = np.cos(thing.yaw), np.sin(thing.yaw)
     half = thing.extent[:2] / 2.0
     half = np.maximum(half - _INSIDE, half / 2.0)
-    return (np.abs(c * x + s * y) < half[0]) & (np.abs(c * y - s * x) < half[1])
+    inside = (np.abs(c * x + s * y) < half[0]) & (np.abs(c * y - s * x) < half[1])
+    return np.asarray(inside)
 
 
 def _placed(errand: Errand, name: str, thing: Estimate, place: Estimate) -> Finding:
