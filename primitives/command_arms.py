@@ -7,7 +7,6 @@ import math
 import numpy as np
 
 from zetta.primitives.command_endings import Ending
-from zetta.primitives.command_limits import Box
 from zetta.primitives.command_results import StopReason
 from zetta.primitives.motions import (
     TURN_WITHIN,
@@ -24,6 +23,7 @@ from zetta.primitives.motions import (
 from zetta.primitives.motions_frames import angle_between, turned
 from zetta.primitives.motions_gripper import STILL, release, squeeze
 from zetta.runtime.core import ArmState, Array, HeightGrid
+from zetta.runtime.workspace import Box
 
 NEAR_ENOUGH = 0.015
 """A hand that gets no nearer has done what was asked within this distance, metres."""

@@ -8,7 +8,6 @@ from typing import TypeAlias
 
 import numpy as np
 
-from zetta.primitives.command_limits import Box
 from zetta.primitives.commands import Command
 from zetta.primitives.grasp_evidence import GraspWatch
 from zetta.primitives.grasps import PANDA, HandGeometry
@@ -27,6 +26,7 @@ from zetta.runtime.core import (
 )
 from zetta.runtime.errors import ConfigError, suggest
 from zetta.runtime.tracking import ARM_SIZE
+from zetta.runtime.workspace import Box
 
 RobotMaker: TypeAlias = Callable[[Errand, int], Robot]
 """Binds the localiser to an errand and gives the robot of an arm for it; called again with what is

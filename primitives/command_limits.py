@@ -2,48 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from zetta.runtime.core import Action, ActionSpec, Array, Proprio
 from zetta.runtime.tracking import ARM_SIZE
+from zetta.runtime.workspace import Box
 
 _COAST = 0.7
 """How far a hand goes on by itself after its last command, in units of its way in one tick."""
 _AT_WALL = 1e-3
 """An action that is shortened by less than this, metres, was not held back."""
-
-
-@dataclass(frozen=True, slots=True)
-class Box:
-    """Where grip sites may be. World frame, metres."""
-
-    low: tuple[float, float, float]
-    high: tuple[float, float, float]
-
-    def holds(self, point: Array) -> bool:
-        """Say whether a point, shape (3,), lies inside."""
-        return bool(np.all(point >= self.low) and np.all(point <= self.high))
-
-    def nearest(self, point: Array) -> Array:
-        """Return the point of the box that is nearest to `point`. Shape (3,)."""
-        return np.clip(point, self.low, self.high)
-
-    def share_inside(self, start: Array, way: Array) -> float:
-        """Return which share of a straight way from a point inside stays inside.
-
-        >>> box = Box((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
-        >>> box.share_inside(np.array([0.5, 0.5, 0.5]), np.array([0.0, 0.0, -2.0]))
-        0.25
-        """
-        room = np.where(way > 0.0, np.array(self.high) - start, start - np.array(self.low))
-        length = np.maximum(np.abs(way), 1e-12)
-        return float(np.clip(np.min(np.maximum(room, 0.0) / length), 0.0, 1.0))
-
-    def __str__(self) -> str:
-        sides = zip("xyz", self.low, self.high, strict=True)
-        return ", ".join(f"{axis} {100 * low:.0f} to {100 * high:.0f}" for axis, low, high in sides)
 
 
 class Boundary:

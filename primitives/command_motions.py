@@ -39,6 +39,8 @@ class Executor:
         self._equipment = equipment
         self._memory = Memory(equipment)
         self._boundary = Boundary(equipment.workspace, equipment.action)
+        self._held: tuple[Arm, Array, Array] | None = None
+        """The arm that holds, and where."""
 
     def begin(self, proprio: Proprio) -> None:
         """Begin an episode: where the arms are now is home. Else the first command does that."""
@@ -59,6 +61,7 @@ class Executor:
         Returns:
             What it came to. What cannot be done is refused in the result, not raised.
         """
+        self._held = None
         sense = yield Look(())
         if not self._memory.limbs:
             self._memory.begin(sense.proprio)
@@ -70,6 +73,18 @@ class Executor:
             text = self._equipment.say(parsed.command)
             result = CommandResult(text, False, "timeout", detail)
         return replace(result, ticks=ticks, notices=(*parsed.notices, *result.notices))
+
+    def hold(self) -> Steps[None]:
+        """Stay where the arms are for one tick, with the grippers as they are commanded.
+
+        Held again, they stay where they were at first: holding the present pose drifts.
+        """
+        if self._held is None:
+            arm = yield from self._memory.started(0)
+            self._held = (arm, arm.position, arm.rotation)
+        arm, position, rotation = self._held
+        yield from arm.toward(position, rotation)
+        self._memory.notice(arm.sense.proprio)
 
     def _watched(
         self, steps: Steps[CommandResult], most: int

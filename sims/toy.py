@@ -32,6 +32,7 @@ from zetta.runtime.core import (
     Truth,
 )
 from zetta.runtime.errors import ConfigError, SpecMismatch, suggest
+from zetta.runtime.workspace import Box
 from zetta.sims.toy_expert import expert_motion
 from zetta.sims.toy_faults import ToyFaults
 from zetta.sims.toy_landmarks import landmarks_of
@@ -234,6 +235,12 @@ class ToyEnv:
     def landmarks(self) -> tuple[Landmark, ...]:
         """Return simulator truth about every named thing at the present moment."""
         return landmarks_of(self.toy, self.pose())
+
+    def workspace(self, index: int) -> Box | None:
+        """Return where the hand of an arm can be: the bounds of its physics."""
+        if not 0 <= index < len(self.toy.arms):
+            return None
+        return Box(self.toy.arms[index].low, self.toy.arms[index].high)
 
     # ------------------------------------------------------------------ inside
 

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from zetta.primitives.roles import Errand, Phrase
+from collections.abc import Mapping
+
+from zetta.primitives.roles import ROLES, Errand, Phrase, Role, Verb
 from zetta.runtime.errors import ConfigError
 
 _INSIDE = "inside of "
+_PART_VERBS: Mapping[Verb, str] = {
+    "open": "open",
+    "pull": "open",
+    "close": "close",
+    "press": "close",
+    "turn_on": "turn on",
+    "turn_off": "turn off",
+}
 _SIDES = {
     "left of": "to the left of the",
     "right of": "to the right of the",
@@ -39,34 +49,37 @@ def lines_of(errand: Errand, arm: str = "") -> tuple[str, ...]:
 
 
 def _lines(errand: Errand) -> tuple[str, ...]:
-    thing, place, part = errand.object, errand.receptacle, errand.part
+    names = names_of(errand)
+    thing, place, part = (names.get(role) for role in ROLES)
     if part is not None:
-        return _part_line(errand.verb, part)
+        verb = _PART_VERBS.get(errand.verb)
+        return () if verb is None else (f"{verb} {part}",)
     if thing is None:
         return ()
     if errand.verb == "pick" or place is None:
-        return (f"pick {said(thing)}",)
+        return (f"pick {thing}",)
     if errand.verb == "push":
-        return (f"push {said(thing)} to {said(place)}",)
-    where = "in" if errand.placement == "in" else "on"
-    name = said(Phrase(place.name.removeprefix(_INSIDE), place.relation))
-    return f"pick {said(thing)}", f"place {where} {name}"
+        return (f"push {thing} to {place}",)
+    return f"pick {thing}", f"place {'in' if errand.placement == 'in' else 'on'} {place}"
 
 
-def _part_line(verb: str, part: Phrase) -> tuple[str, ...]:
-    _, _, whole = part.name.partition(" of ")
-    name = said(Phrase(whole or part.name, part.relation))
-    match verb:
-        case "open" | "pull":
-            return (f"open {name}",)
-        case "close" | "press":
-            return (f"close {name}",)
-        case "turn_on":
-            return (f"turn on {name}",)
-        case "turn_off":
-            return (f"turn off {name}",)
-        case _:
-            return ()
+def names_of(errand: Errand) -> Mapping[Role, str]:
+    """Return how the things of an errand are called in commands, by role.
+
+    >>> dict(names_of(Errand("place", Phrase("bowl"), Phrase("inside of basket"), placement="in")))
+    {'object': 'bowl', 'receptacle': 'basket'}
+    """
+    return {role: said(_bare(role, phrase)) for role, phrase in errand.phrases.items()}
+
+
+def _bare(role: Role, phrase: Phrase) -> Phrase:
+    """Return the thing that is named in place of its handle, its knob or its inside."""
+    name = phrase.name
+    if role == "receptacle":
+        name = name.removeprefix(_INSIDE)
+    elif role == "part":
+        name = name.partition(" of ")[2] or name
+    return Phrase(name, phrase.relation)
 
 
 def said(phrase: Phrase) -> str:

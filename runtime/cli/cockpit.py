@@ -3,27 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Final
 
 from zetta.primitives.agent.cockpit import Refusal, View
 from zetta.primitives.agent.observation import Progress, compose
 from zetta.primitives.agent.verifier import Verification, Verifier
-from zetta.primitives.agent.wording import said
+from zetta.primitives.agent.wording import names_of
 from zetta.primitives.command_equipment import Equipment
+from zetta.primitives.command_errands import thing_phrase
 from zetta.primitives.command_grammar import parse_command
 from zetta.primitives.command_motions import Executor
 from zetta.primitives.command_results import CommandResult
-from zetta.primitives.commands import GoAbove, Home, Move, Parsed, Point, Rotate, Wait
+from zetta.primitives.commands import (
+    Both,
+    Command,
+    GoAbove,
+    Home,
+    Move,
+    Parsed,
+    Point,
+    Rotate,
+    Wait,
+)
+from zetta.primitives.dry_run import DryWorld, check_turn
+from zetta.primitives.dry_run_reach import DryArm
+from zetta.primitives.kinematics import Kinematics
 from zetta.primitives.localize.table import Table, declared_table, seen_table
-from zetta.primitives.motions import Arm, Steps
+from zetta.primitives.motions import Steps
 from zetta.primitives.overlays import Overlays
+from zetta.primitives.roles import Errand
+from zetta.runtime.arm_model import ArmModels
 from zetta.runtime.cli.sight import Sight
-from zetta.runtime.core import Array, Env, Estimate, Proprio
+from zetta.runtime.core import Env, Estimate, Proprio
 
 FREE: Final = (Rotate, Point, Home, GoAbove, Wait)
 """Motions through free space, whose end is known before they begin."""
-
-DryRun = Callable[[Sequence[Parsed], Proprio], Refusal | None]
 
 
 class EpisodeCockpit:
@@ -34,7 +49,6 @@ class EpisodeCockpit:
         env: Env,
         sight: Sight,
         equipment: Equipment,
-        dry_run: DryRun,
         overlays: Overlays,
         ticks_limit: int,
     ) -> None:
@@ -44,21 +58,24 @@ class EpisodeCockpit:
             env: the world.
             sight: finds things.
             equipment: what commands are carried out with.
-            dry_run: checks the commands of a turn together.
             overlays: what is drawn into the pictures.
             ticks_limit: told to agents; 0 for no limit.
         """
         self._env, self._sight, self._equipment = env, sight, equipment
-        self._dry_run, self._overlays, self._ticks_limit = dry_run, overlays, ticks_limit
+        self._overlays, self._ticks_limit = overlays, ticks_limit
         self._executor = Executor(equipment)
         self._locators = [sight.locator(errand) for errand in equipment.errands]
         self._verifier = Verifier(
             equipment.errands, lambda k: self._locators[k](), equipment.hand.opening
         )
         self._table: Table | None = None
-        self._home: Mapping[str, Array] = {}
-        self._held: tuple[Arm, Array, Array] | None = None
-        """The arm that holds while an agent thinks, and where: holding the present pose drifts."""
+        self._start: Proprio | None = None
+        self._kinematics = [_kinematics(env, k) for k in range(len(equipment.arms))]
+        self._names = {
+            name: (k, role)
+            for k, errand in enumerate(equipment.errands)
+            for role, name in names_of(errand).items()
+        }
 
     @property
     def arms(self) -> tuple[str, ...]:
@@ -69,7 +86,7 @@ class EpisodeCockpit:
         """Note where the arms and the things are before anything moves."""
         self._executor.begin(proprio)
         self._verifier.begin()
-        self._home = {n: a.ee_pos for n, a in zip(self.arms, proprio.arms, strict=True)}
+        self._start = proprio
 
     def read(self, line: str) -> Parsed:
         """Understand a line of text.
@@ -85,7 +102,43 @@ class EpisodeCockpit:
 
     def check(self, commands: Sequence[Parsed], proprio: Proprio) -> Refusal | None:
         """Check the commands of a turn together, before anything moves."""
-        return self._dry_run(commands, proprio)
+        failure = check_turn(commands, proprio, self._dry_world(commands)).failure
+        return None if failure is None else Refusal(failure.index, failure.sentence)
+
+    def _dry_world(self, commands: Sequence[Parsed]) -> DryWorld:
+        """Return what commands are checked against; nothing is rendered that none speaks of."""
+        equipment, start = self._equipment, self._start
+        assert start is not None  # begin came first
+        cameras = self._env.spec.cameras
+        spoken_of = any(_speaks_of_camera(parsed.command) for parsed in commands)
+        return DryWorld(
+            arms=tuple(
+                DryArm(name, home, equipment.workspace, kinematics, equipment.hand)
+                for name, home, kinematics in zip(
+                    self.arms, start.arms, self._kinematics, strict=True
+                )
+            ),
+            text=equipment.say,
+            cameras=self._env.observe([c.name for c in cameras]).cameras if spoken_of else {},
+            wrist_cameras=[c.name for c in cameras if c.mount == "wrist"],
+            where=self._where(),
+            base=start.base is not None,
+            policy=equipment.policy is not None,
+            skills=equipment.skill_names,
+        )
+
+    def _where(self) -> Callable[[str], Estimate | None]:
+        """Return what tells where a thing is, each looked for once."""
+
+        @cache
+        def where(name: str) -> Estimate | None:
+            if name in self._names:
+                number, role = self._names[name]
+                return self._locators[number]().estimates.get(role)
+            errand = Errand("pick", object=thing_phrase(name))
+            return self._sight.locator(errand)().estimates.get("object")
+
+        return where
 
     def predictable(self, command: Parsed) -> bool:
         """Say whether the end of a command is known before it begins."""
@@ -94,18 +147,11 @@ class EpisodeCockpit:
 
     def run(self, command: Parsed) -> Steps[CommandResult]:
         """Carry out one command."""
-        self._held = None
         return self._executor.run(command)
 
     def hold(self) -> Steps[None]:
-        """Stay where the arms were when the agent began to think, for one tick."""
-        if self._held is None:
-            arm = self._executor.arm(0)
-            yield from arm.start()
-            self._held = (arm, arm.position, arm.rotation)
-        arm, position, rotation = self._held
-        yield from arm.start()
-        yield from arm.toward(position, rotation)
+        """Stay where the arms are for one tick."""
+        return self._executor.hold()
 
     def view(self, pictures: bool, proprio: Proprio) -> View:
         """Return what an agent is shown; without pictures nothing is rendered."""
@@ -133,10 +179,24 @@ class EpisodeCockpit:
         found: dict[str, Estimate] = {}
         for errand, locate in zip(self._equipment.errands, self._locators, strict=True):
             seen = locate().estimates
-            found |= {said(p): seen[role] for role, p in errand.phrases.items() if role in seen}
+            found |= {name: seen[r] for r, name in names_of(errand).items() if r in seen}
         return found
 
     def _progress(self, proprio: Proprio) -> Progress:
         grasps = dict(zip(self.arms, self._executor.grasps, strict=False))
         ticks = round(proprio.t * self._env.spec.control_hz)
-        return Progress(grasps, self._home, ticks, self._ticks_limit)
+        start = () if self._start is None else self._start.arms
+        home = {name: arm.ee_pos for name, arm in zip(self.arms, start, strict=False)}
+        return Progress(grasps, home, ticks, self._ticks_limit)
+
+
+def _speaks_of_camera(command: Command) -> bool:
+    if isinstance(command, Both):
+        return _speaks_of_camera(command.first) or _speaks_of_camera(command.second)
+    return isinstance(command, Move | Rotate) and command.frame == "camera"
+
+
+def _kinematics(env: Env, index: int) -> Kinematics | None:
+    """Return the inverse kinematics of an arm; None where its chain is unknown."""
+    model = env.arm_model(index) if isinstance(env, ArmModels) else None
+    return None if model is None else Kinematics(model)

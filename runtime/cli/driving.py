@@ -21,6 +21,7 @@ from zetta.runtime.cli.sight import Sight
 from zetta.runtime.core import Camera, Env, EpisodeSink, Motion, Policy, RunSpec, Scene
 from zetta.runtime.errors import ConfigError, suggest
 from zetta.runtime.policy_motion import policy_rows
+from zetta.runtime.workspace import BoundedEnv
 
 SOURCE_PREFIX: Final = "agent:"
 """How the source of a tick begins that an agent drove."""
@@ -60,6 +61,7 @@ def driven(
         robots=sight.bind,
         hand=HANDS.get(env.spec.name, PANDA),
         errands=() if roles is None else roles.steps,
+        workspace=env.workspace(0) if isinstance(env, BoundedEnv) else None,
         policy=None if vla is None else _verb(vla, env, spec.policy_seed),
         camera=lambda name: _camera(env, name),
         say=command_text,
@@ -68,7 +70,6 @@ def driven(
         env,
         sight,
         equipment,
-        lambda commands, proprio: None,
         parse_overlays(spec.options.get("overlays", "all")),
         0 if "step_budget" in spec.options else scene.task.max_steps,
     )
