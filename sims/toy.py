@@ -257,9 +257,9 @@ class ToyEnv:
         terminated = success or lost(self.toy, world)
         truncated = not terminated and world.tick >= self._max_steps
         if not self._ended:
-            self._ended = (
-                "success" if success else "lost" if terminated else "budget" if truncated else ""
-            )
+            # Whether a solved episode goes on is for whoever runs it to say.
+            gone = terminated and not success
+            self._ended = "lost" if gone else "budget" if world.tick >= self._max_steps else ""
         return Step(self._proprio(pose), success, terminated, truncated, truth)
 
     def _proprio(self, pose: Array) -> Proprio:
