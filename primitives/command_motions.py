@@ -14,7 +14,15 @@ from zetta.primitives.command_limits import Boundary
 from zetta.primitives.command_results import CommandResult, GraspEvidence
 from zetta.primitives.command_steps import arm_steps, armless_steps
 from zetta.primitives.command_strands import single, together
-from zetta.primitives.commands import ArmCommand, Both, Command, Gripper, Parsed
+from zetta.primitives.commands import (
+    ArmCommand,
+    Both,
+    Command,
+    Gripper,
+    Parsed,
+    RunPolicy,
+    RunSkill,
+)
 from zetta.primitives.motions import Arm, Steps
 from zetta.primitives.motions_frames import angle_between, matrix_of
 from zetta.runtime.core import ArmState, Array, Look, Proprio, Sense
@@ -104,11 +112,15 @@ class Executor:
         return single(self._armless(command), sense)
 
     def _armless(self, command: Command) -> Steps[CommandResult]:
+        start = self._memory.now.arms[0]
         try:
             ending = yield from armless_steps(self._equipment, self._memory, command)
         except ConfigError as error:
             ending = refused(str(error))
         text = self._equipment.say(command)
+        drove = isinstance(command, RunPolicy | RunSkill) and ending.stop != "refused"
+        if drove and len(self._equipment.arms) == 1:
+            return self._told(text, command, 0, start, ending)
         return CommandResult(text, ending.completed, ending.stop, ending.detail)
 
     def _arm(self, command: ArmCommand) -> Steps[CommandResult]:
@@ -125,9 +137,9 @@ class Executor:
         return self._told(text, command, index, start, ending)
 
     def _told(
-        self, text: str, command: ArmCommand, index: int, start: ArmState, ending: Ending
+        self, text: str, command: Command, index: int, start: ArmState, ending: Ending
     ) -> CommandResult:
-        """Return as a result how an arm's command ended."""
+        """Return as a result how a command ended that moved an arm."""
         now, watch = self._memory.now.arms[index], self._memory.limbs[index].watch
         stop, detail = ending.stop, ending.detail
         if stop == "contact" and not ending.completed and index in self._boundary.held_back:
