@@ -46,7 +46,7 @@ class Executor:
             Arm(equipment.action, index, equipment.control_hz, equipment.hand)
         self._equipment = equipment
         self._memory = Memory(equipment)
-        self._boundary = Boundary(equipment.workspace, equipment.action)
+        self._boundary = Boundary(equipment.workspace, equipment.action, equipment.control_hz)
 
     def begin(self, proprio: Proprio) -> None:
         """Begin an episode: where the arms are now is home. Else the first command does that."""
@@ -70,8 +70,8 @@ class Executor:
         sense = yield Look(())
         if not self._memory.limbs:
             self._memory.begin(sense.proprio)
-        self._memory.notice(sense.proprio)
-        self._boundary.begin()
+        self._notice(sense)
+        self._boundary.held_back.clear()
         result, ticks = yield from self._watched(self._steps(parsed.command, sense), most_ticks)
         if result is None:
             detail = f"it was interrupted after {ticks} ticks"
@@ -90,17 +90,21 @@ class Executor:
                 if not isinstance(wish, Look):
                     if most and ticks >= most:
                         return None, ticks
-                    wish = self._boundary.bounded(wish, memory.now)
+                    wish = self._boundary.bounded(wish)
                     memory.note_action(wish)
                     ticks += 1
                 sense = yield wish
-                memory.notice(sense.proprio)
-                memory.heights = sense.heights or memory.heights
+                self._notice(sense)
                 wish = steps.send(sense)
         except StopIteration as stop:
             return stop.value, ticks
         finally:
             steps.close()
+
+    def _notice(self, sense: Sense) -> None:
+        self._memory.notice(sense.proprio)
+        self._memory.heights = sense.heights or self._memory.heights
+        self._boundary.feel(sense.proprio)
 
     # ------------------------------------------------------------------ one, or two at once
 
