@@ -170,7 +170,7 @@ def _thing_lines(estimates: Mapping[str, Estimate], table: Table) -> Iterator[st
         turn = math.degrees(one.yaw)
         top = 100.0 * (mark.top - table.height)
         yield (
-            f"  {mark.legend}, size {size} cm, turned {turn + 0.0:.0f} deg, "
+            f"  {mark.legend}, size {size} cm, turned {_rounded(turn, 0):.0f} deg, "
             f"top {top:.1f} cm above the table, confidence {one.confidence:.2f} ({one.level})"
         )
 
