@@ -6,20 +6,21 @@ import math
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
 from zetta.primitives.localize.heights import height_grid
-from zetta.primitives.localize.table import seen_table
+from zetta.primitives.localize.table import Table, seen_table
 from zetta.primitives.overlays_sheet import Sheet
+from zetta.primitives.projection import place_of, project
 from zetta.runtime.benchmarks import Figure
 from zetta.runtime.cli.bench_process import ArmPlace, ArmProcess
 from zetta.runtime.cli.grid_reader import (
     Crossing,
-    best_linear_map,
-    corner_map,
+    continued,
     crossings_shown,
+    linear_map,
     read_exactly,
     read_linearly,
     read_with_grid,
@@ -33,21 +34,30 @@ POINTING_PX: Final = 3.0
 pixels: the foot of a thing and each crossing alike."""
 ON_TABLE_M: Final = 0.01
 """What begins less than this above the table stands on it."""
+SPOTS: Final = 10
+"""Bare spots that are tried in each scene."""
+REACH_M: Final = 0.40
+"""Spots lie within this of the hand, in x and in y."""
+BARE_M: Final = 0.012
 TARGET: Final = 2.0
 """How many times smaller the median error is to be with the grid."""
-ARMS: Final = ("grid", "corners", "linear", "exact")
+
+
+What: TypeAlias = Literal["spot", "table", "raised"]
+"""A bare spot of the table, a thing on the table, a thing on or above something else."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One thing of one scene, read by every reader; horizontal errors in metres."""
+    """One place, and where each reader takes it to be. x and y, metres."""
 
-    on_table: bool
-    grid: float
-    """NaN where no cell of the grid shows whole."""
-    corners: float
-    linear: float
-    exact: float
+    what: What
+    at: tuple[float, float]
+    """Where the reader points at in the picture."""
+    truth: tuple[float, float]
+    grid: tuple[float, float] | None
+    """None where no cell of the grid is known whole."""
+    calibrated: tuple[float, float]
 
 
 def overlay_figures(sim: str, suite: str, tasks: Sequence[int], scenes: int) -> list[Figure]:
@@ -60,31 +70,43 @@ def overlay_figures(sim: str, suite: str, tasks: Sequence[int], scenes: int) -> 
 
 
 def figures_of(suite: str, readings: Sequence[Reading]) -> Iterator[Figure]:
-    """Yield median and 90th percentile of each reader, over what every reader could read."""
-    for where, kept in (
-        ("table", [r for r in readings if r.on_table]),
-        ("raised", [r for r in readings if not r.on_table]),
-    ):
-        if not kept:
-            continue
-        read = [r for r in kept if not math.isnan(r.grid)]
-        name = f"{suite}_{where}"
-        yield Figure(f"{name}_things", float(len(kept)), "")
-        yield Figure(f"{name}_in_the_grid", len(read) / len(kept), "", higher_is_better=True)
-        if not read:
-            continue
-        for share, label in ((0.5, "p50"), (0.9, "p90")):
-            cm = {
-                arm: 100.0 * float(np.quantile([getattr(r, arm) for r in read], share))
-                for arm in ARMS
-            }
-            target = TARGET if where == "table" and label == "p50" else None
-            yield Figure(
-                f"{name}_grid_{label}", cm["grid"], "cm", cm["corners"],
-                cm["corners"] / cm["grid"], target,
-            )  # fmt: skip
-            yield Figure(f"{name}_best_linear_{label}", cm["linear"], "cm")
-            yield Figure(f"{name}_calibrated_{label}", cm["exact"], "cm")
+    """Yield median and 90th percentile of each reader, over what every reader could read.
+
+    The baseline is the best linear reader that does not know the layouts: one map for the whole
+    suite, fitted to the true places of spots all over where the hand works.
+    """
+    linear = _fitted([r for r in readings if r.what == "spot"])
+    for what in ("spot", "table", "raised"):
+        kept = [r for r in readings if r.what == what]
+        if any(r.grid is not None for r in kept):
+            yield from _figures_about(f"{suite}_{what}", kept, linear)
+
+
+def _fitted(readings: Sequence[Reading]) -> Array:
+    return linear_map(np.array([r.at for r in readings]), np.array([r.truth for r in readings]))
+
+
+def _figures_about(name: str, kept: Sequence[Reading], linear: Array) -> Iterator[Figure]:
+    read = [r for r in kept if r.grid is not None]
+    told = _fitted(read)
+    yield Figure(f"{name}_places", float(len(kept)), "")
+    yield Figure(f"{name}_in_the_grid", len(read) / len(kept), "", higher_is_better=True)
+    errors = {
+        "grid": [math.dist(r.grid, r.truth) for r in read if r.grid is not None],
+        "linear": [math.dist(read_linearly(np.array(r.at), linear), r.truth) for r in read],
+        "told": [math.dist(read_linearly(np.array(r.at), told), r.truth) for r in read],
+        "calibrated": [math.dist(r.calibrated, r.truth) for r in read],
+    }
+    raised = name.endswith("raised")
+    for share, label in ((0.5, "p50"), (0.9, "p90")):
+        cm = {who: 100.0 * float(np.quantile(each, share)) for who, each in errors.items()}
+        yield Figure(
+            f"{name}_grid_{label}", cm["grid"], "cm", cm["linear"], cm["linear"] / cm["grid"],
+            TARGET if label == "p50" and not raised else None,
+        )  # fmt: skip
+        if not raised:
+            yield Figure(f"{name}_told_{label}", cm["told"], "cm")
+        yield Figure(f"{name}_calibrated_{label}", cm["calibrated"], "cm")
 
 
 # --------------------------------------------------------------------------- in the child
@@ -117,25 +139,57 @@ def _read_scene(
     table = seen_table(height_grid(observation))
     if table is None:
         raise ConfigError(f"no table is seen through {name}; there is nothing to draw a grid on")
-    sheet = Sheet(observation.images[name], observation.cameras[name])
-    spread = POINTING_PX * sheet.unit
-    shown = crossings_shown(observation, name, table)
-    linear = best_linear_map(table, sheet.camera, sheet.size)
-    corners = corner_map(table, sheet.camera)
+    reader = _Reader(observation, name, table, rng)
     for thing in things:
-        bottom = float(thing.position[2] - thing.extent[2] / 2.0)
-        foot = sheet.where(np.array([*thing.position[:2], bottom]))
-        if foot is None or " of " in thing.name:
+        if " of " in thing.name:
             continue  # a place or a part is no thing that stands somewhere
-        at = np.array(foot) + rng.normal(0.0, spread, 2)
-        read = read_with_grid(at, _as_read(shown, spread, rng))
+        bottom = float(thing.position[2] - thing.extent[2] / 2.0)
+        what: What = "table" if abs(bottom - table.height) < ON_TABLE_M else "raised"
+        yield from reader.read(what, np.array([*thing.position[:2], bottom]))
+    hand = observation.proprio.arms[0].ee_pos
+    for _ in range(SPOTS):
+        spot = np.array([*(hand[:2] + rng.uniform(-REACH_M, REACH_M, 2)), table.height])
+        if _bare(spot, observation, name):
+            yield from reader.read("spot", spot)
+
+
+class _Reader:
+    """All readers before one picture."""
+
+    def __init__(
+        self, observation: Observation, name: str, table: Table, rng: np.random.Generator
+    ) -> None:
+        self._table, self._rng = table, rng
+        self._sheet = Sheet(observation.images[name], observation.cameras[name])
+        self._spread = POINTING_PX * self._sheet.unit
+        self._shown = crossings_shown(observation, name, table)
+
+    def read(self, what: What, foot: Array) -> Iterator[Reading]:
+        """Yield what is read of a place; nothing where it is outside the picture."""
+        sheet = self._sheet
+        place = sheet.where(foot)
+        if place is None:
+            return
+        at = np.array(place) + self._rng.normal(0.0, self._spread, 2)
+        grid = read_with_grid(at, continued(_as_read(self._shown, self._spread, self._rng)))
         yield Reading(
-            abs(bottom - table.height) < ON_TABLE_M,
-            math.nan if read is None else _error(read, thing),
-            _error(read_linearly(at, corners), thing),
-            _error(read_linearly(at, linear), thing),
-            _error(read_exactly(at, table, sheet.camera), thing),
+            what,
+            _pair(at / sheet.factor),
+            _pair(foot),
+            None if grid is None else _pair(grid),
+            _pair(read_exactly(at, self._table, sheet.camera)),
         )
+
+
+def _bare(spot: Array, observation: Observation, name: str) -> bool:
+    """Say whether a point of the table is seen, with nothing before it or on it."""
+    depth, camera = observation.depth[name], observation.cameras[name]
+    place = place_of(spot, camera, (depth.shape[1], depth.shape[0]))
+    if place is None:
+        return False
+    row, column = min(int(place[1]), depth.shape[0] - 1), min(int(place[0]), depth.shape[1] - 1)
+    far = float(project(spot, camera)[1][0])
+    return abs(float(depth[row, column]) - far) < BARE_M
 
 
 def _as_read(
@@ -149,5 +203,5 @@ def _as_read(
     )
 
 
-def _error(xy: Array, thing: Landmark) -> float:
-    return float(np.linalg.norm(xy - thing.position[:2]))
+def _pair(values: Array) -> tuple[float, float]:
+    return (float(values[0]), float(values[1]))

@@ -6,6 +6,7 @@ model: it says how much position is in the picture for whoever reads it with som
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -14,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from zetta.primitives.localize.table import Table
-from zetta.primitives.overlays_grid import CELL, GridLine, draw_grid, grid_lines
+from zetta.primitives.overlays_grid import CELL, GridLine, draw_grid
 from zetta.primitives.overlays_sheet import Ink, Sheet
 from zetta.primitives.projection import project
 from zetta.runtime.core import Array, Camera, Observation
@@ -102,11 +103,12 @@ def read_with_grid(at: Array, shown: Sequence[Crossing]) -> Array | None:
 
     Args:
         at: column and row. Shape (2,).
-        shown: what crossings show.
+        shown: what crossings show, or are known by continuing their lines.
 
     Returns:
-        Bilinear interpolation in the cell whose four corners all show and whose middle is nearest,
-        metres; beyond its edges it is continued. None where no cell shows whole. Shape (2,).
+        Bilinear interpolation in the cell whose four corners are all known and whose middle is
+        nearest, metres; beyond its edges it is continued. None where there is no such cell.
+        Shape (2,).
     """
     by_step = {(c.column, c.row): np.array(c.at) for c in shown}
     best: tuple[float, tuple[int, int], list[Array]] | None = None
@@ -124,6 +126,46 @@ def read_with_grid(at: Array, shown: Sequence[Crossing]) -> Array | None:
     return np.asarray((np.array(best[1]) + share) * CELL)
 
 
+def continued(shown: Sequence[Crossing]) -> tuple[Crossing, ...]:
+    """Add the crossings that a thing hides: lines are straight, so a ruler laid along them tells.
+
+    A line can be continued where at least two of its crossings show; what would lie beyond all
+    that shows is not added.
+    """
+    if not shown:
+        return ()
+    places = np.array([c.at for c in shown])
+    low, high = places.min(axis=0), places.max(axis=0)
+    known = {(c.column, c.row) for c in shown}
+    columns = {i: _line([c.at for c in shown if c.column == i]) for i, _ in known}
+    rows = {j: _line([c.at for c in shown if c.row == j]) for _, j in known}
+    added = []
+    for i, j in itertools.product(columns, rows):
+        one, other = columns[i], rows[j]
+        if (i, j) in known or one is None or other is None:
+            continue
+        at = _meeting(one, other)
+        if at is not None and (at >= low).all() and (at <= high).all():
+            added.append(Crossing(i, j, (float(at[0]), float(at[1]))))
+    return (*shown, *added)
+
+
+def _line(places: Sequence[tuple[float, float]]) -> tuple[Array, Array] | None:
+    """Return a point and the direction of the straight line nearest to some places."""
+    if len(places) < 2:
+        return None
+    points = np.array(places)
+    middle = points.mean(axis=0)
+    return middle, np.linalg.svd(points - middle)[2][0]
+
+
+def _meeting(one: tuple[Array, Array], other: tuple[Array, Array]) -> Array | None:
+    ways = np.column_stack([one[1], -other[1]])
+    if abs(float(np.linalg.det(ways))) < 0.05:
+        return None  # nearly parallel, so nobody could tell where
+    return np.asarray(one[0] + np.linalg.solve(ways, other[0] - one[0])[0] * one[1])
+
+
 def _inverse_bilinear(at: Array, corners: Sequence[Array]) -> Array:
     """Return the shares along a cell's sides at which bilinear interpolation gives `at`."""
     origin, along, across = corners[0], corners[1] - corners[0], corners[2] - corners[0]
@@ -137,7 +179,18 @@ def _inverse_bilinear(at: Array, corners: Sequence[Array]) -> Array:
 
 
 def linear_map(places: Array, points: Array) -> Array:
-    """Return the least-squares affine map from places of a picture to x and y. Shape (3, 2)."""
+    """Return the least-squares affine map from places of a picture to x and y.
+
+    Fitted to the very places that are then read, it is the best that any reader without a sense
+    of perspective could do, had it been told all the answers before.
+
+    Args:
+        places: column and row. Shape (N, 2).
+        points: x and y, metres. Shape (N, 2).
+
+    Returns:
+        Shape (3, 2).
+    """
     rows = np.column_stack([places, np.ones(len(places))])
     return np.asarray(np.linalg.lstsq(rows, points, rcond=None)[0])
 
@@ -145,31 +198,6 @@ def linear_map(places: Array, points: Array) -> Array:
 def read_linearly(at: Array, affine: Array) -> Array:
     """Return x and y of a place of the picture by one affine map. Shape (2,)."""
     return np.asarray(np.append(at, 1.0) @ affine)
-
-
-def corner_map(table: Table, camera: Camera) -> Array:
-    """Return the affine map of somebody who sees a table's corners and knows its size."""
-    corners = [(x, y) for x in (table.low[0], table.high[0]) for y in (table.low[1], table.high[1])]
-    return _fitted(np.array(corners), table, camera)
-
-
-def best_linear_map(table: Table, camera: Camera, size: tuple[int, int]) -> Array:
-    """Return the affine map that fits the table's visible part best: no linear reader does better.
-
-    It is fitted with the calibration, so nobody without one has it.
-    """
-    lines = tuple(grid_lines(table, CELL / 2.0))
-    xs, ys = ([n.value for n in lines if n.axis == axis] for axis in (0, 1))
-    points = np.array([(x, y) for x in xs for y in ys])
-    places, depths = project(np.column_stack([points, np.full(len(points), table.height)]), camera)
-    inside = (depths > 0.0) & (places > 0.0).all(axis=1) & (places < size).all(axis=1)
-    return _fitted(points[inside], table, camera)
-
-
-def _fitted(points: Array, table: Table, camera: Camera) -> Array:
-    places, depths = project(np.column_stack([points, np.full(len(points), table.height)]), camera)
-    ahead = depths > 0.0
-    return linear_map(places[ahead], points[ahead])
 
 
 def read_exactly(at: Array, table: Table, camera: Camera) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,9 +16,9 @@ from zetta.primitives.projection import project
 from zetta.runtime.cli.bench_overlays import Reading, figures_of
 from zetta.runtime.cli.grid_reader import (
     Crossing,
-    best_linear_map,
-    corner_map,
+    continued,
     crossings_shown,
+    linear_map,
     read_exactly,
     read_linearly,
     read_with_grid,
@@ -64,6 +65,20 @@ def test_without_a_whole_cell_nothing_is_read() -> None:
     assert read_with_grid(np.array([100.0, 80.0]), ()) is None
 
 
+def test_a_hidden_crossing_is_where_its_lines_go_on_to() -> None:
+    straight = tuple(
+        Crossing(i, j, (100.0 + 50.0 * j + 5.0 * i, 80.0 + 40.0 * i + 6.0 * j))
+        for i in range(3)
+        for j in range(3)
+    )
+    hidden = straight[4]
+    known = {(c.column, c.row): c.at for c in continued(straight[:4] + straight[5:])}
+    assert known[hidden.column, hidden.row] == pytest.approx(hidden.at)
+    assert len(known) == 9
+    assert continued(straight[:2]) == straight[:2], "a line with one crossing has no direction"
+    assert continued(()) == ()
+
+
 def test_crossings_are_taken_from_drawn_pixels(seen: tuple[Observation, Table, Sheet]) -> None:
     observation, table, sheet = seen
     shown = crossings_shown(observation, "front", table)
@@ -92,33 +107,43 @@ def test_readers_without_noise_are_as_good_as_they_can_be(
 ) -> None:
     observation, table, sheet = seen
     shown = crossings_shown(observation, "front", table)
-    linear = best_linear_map(table, sheet.camera, sheet.size)
-    corners = corner_map(table, sheet.camera)
-    errors: dict[str, list[float]] = {"grid": [], "linear": [], "corners": [], "exact": []}
-    for x, y in ((-0.13, -0.07), (0.02, 0.16), (0.11, -0.12), (-0.04, 0.03)):
-        (at,), _ = project(np.array([x, y, table.height]), sheet.camera)
+    truth = np.array([(-0.13, -0.07), (0.02, 0.16), (0.11, -0.12), (-0.04, 0.03), (0.1, 0.2)])
+    places, _ = project(np.column_stack([truth, np.full(5, table.height)]), sheet.camera)
+    linear = linear_map(places, truth)
+    errors: dict[str, list[float]] = {"grid": [], "linear": [], "exact": []}
+    for at, xy in zip(places, truth, strict=True):
         read = {
             "grid": read_with_grid(at, shown),
             "linear": read_linearly(at, linear),
-            "corners": read_linearly(at, corners),
             "exact": read_exactly(at, table, sheet.camera),
         }
-        for name, xy in read.items():
-            assert xy is not None
-            errors[name].append(math.dist(xy, (x, y)))
+        for name, taken in read.items():
+            assert taken is not None
+            errors[name].append(math.dist(taken, xy))
     assert max(errors["exact"]) < 1e-9
     assert max(errors["grid"]) < 0.006  # crossings are whole pixels
-    assert max(errors["grid"]) < np.median(errors["linear"]) < np.median(errors["corners"])
+    assert max(errors["grid"]) < np.median(errors["linear"])
 
 
 def test_figures_count_what_lies_outside_the_grid_apart() -> None:
-    inside = Reading(True, 0.01, 0.04, 0.02, 0.005)
-    outside = Reading(True, math.nan, 0.04, 0.02, 0.005)
-    figures = {f.name: f for f in figures_of("s", [inside, inside, outside])}
-    assert figures["s_table_things"].value == 3
-    assert figures["s_table_in_the_grid"].value == pytest.approx(2 / 3)
-    assert figures["s_table_grid_p50"].ratio == pytest.approx(4.0)
-    assert figures["s_table_grid_p50"].met is True
+    rng = np.random.default_rng(0)
+    truths = [tuple(xy) for xy in rng.uniform(-0.2, 0.2, (40, 2)).tolist()]
+    spots = [
+        Reading("spot", (100 * x, 100 * y * (1 + x)), (x, y), (x + 0.002, y), (x, y))
+        for x, y in truths
+    ]
+    things = [replace(spot, what="table") for spot in spots]
+    outside = [replace(thing, grid=None) for thing in things[:10]]
+    figures = {f.name: f for f in figures_of("s", spots + things + outside)}
+    assert figures["s_table_places"].value == 50
+    assert figures["s_table_in_the_grid"].value == pytest.approx(0.8)
+    grid = figures["s_table_grid_p50"]
+    assert grid.value == pytest.approx(0.2)
+    assert grid.baseline is not None
+    assert 0.2 < grid.baseline < 3.0, "a picture with perspective is not read by a linear map"
+    assert grid.ratio == pytest.approx(grid.baseline / 0.2)
+    assert grid.met is True
+    assert figures["s_table_calibrated_p90"].value == pytest.approx(0.0)
     assert not any("raised" in name for name in figures)
 
 
@@ -126,7 +151,8 @@ def test_bench_overlays_reads_the_toy(capfd: pytest.CaptureFixture[str]) -> None
     asked = ["bench", "overlays", "--sim", "toy", "--suite", "toy_pick", "--tasks", "0"]
     answer = answered(capfd, *asked, "--scenes", "3")
     figures = {figure["name"]: figure for figure in answer["figures"]}
-    assert figures["toy_pick_table_things"]["value"] == 12
-    assert figures["toy_pick_table_grid_p50"]["met"] is True
+    assert figures["toy_pick_table_places"]["value"] == 12
+    grid = figures["toy_pick_table_grid_p50"]
+    assert figures["toy_pick_table_calibrated_p50"]["value"] < grid["value"] < 2.0
     again = answered(capfd, *asked, "--scenes", "3")
     assert again["figures"] == answer["figures"], "the noise is drawn from the scene"
