@@ -153,6 +153,7 @@ def test_bench_overlays_reads_the_toy(capfd: pytest.CaptureFixture[str]) -> None
     figures = {figure["name"]: figure for figure in answer["figures"]}
     assert figures["toy_pick_table_places"]["value"] == 12
     grid = figures["toy_pick_table_grid_p50"]
-    assert figures["toy_pick_table_calibrated_p50"]["value"] < grid["value"] < 2.0
+    assert 0.1 < grid["value"] < 2.0
+    assert grid["ratio"] == pytest.approx(grid["baseline"] / grid["value"])
     again = answered(capfd, *asked, "--scenes", "3")
     assert again["figures"] == answer["figures"], "the noise is drawn from the scene"
