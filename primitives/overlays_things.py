@@ -42,7 +42,7 @@ class Mark:
 
         Such as `1 black bowl (x 12.0, y -3.5, z 91.2 cm)`.
         """
-        x, y, z = (100.0 * float(v) + 0.0 for v in self.estimate.position)
+        x, y, z = (round(100.0 * float(v), 1) + 0.0 for v in self.estimate.position)  # no -0.0
         return f"{self.number} {self.name} (x {x:.1f}, y {y:.1f}, z {z:.1f} cm)"
 
     @property

@@ -153,6 +153,12 @@ def test_marks_are_numbered_in_the_order_given_and_only_those_seen_are_told() ->
     ]
 
 
+def test_a_place_a_hair_below_zero_is_told_as_zero() -> None:
+    thing = replace(found()["plate"], position=np.array([-1e-5, 0.0, 0.4]))
+    result = draw_overlays(picture(), camera(), replace(around(), estimates={"plate": thing}))
+    assert result.marks[0].legend == "1 plate (x 0.0, y 0.0, z 40.0 cm)"
+
+
 def test_names_of_overlays_are_read_and_written() -> None:
     assert parse_overlays(" GRID, fine-grid ,ruler").names == ("grid", "fine_grid", "ruler")
     assert parse_overlays("none").names == ()
