@@ -19,7 +19,7 @@ class ModelAddress:
     """
 
     model: str
-    """`provider:name`, such as `openai:gpt-5` or `anthropic:claude-sonnet-4-5`; with `base_url`,
+    """`provider:name`, such as `openai:gpt-5` or `anthropic:claude-sonnet-5`; with `base_url`,
     the name under which that server knows it."""
     base_url: str | None = None
     """Of a server with OpenAI's interface, such as `http://127.0.0.1:8080/v1`; of one with

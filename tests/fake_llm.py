@@ -168,3 +168,19 @@ def no_tools(answer: Answer) -> Answer:
     """Return an answer of a server that refuses requests with tools."""
     refuse = status(400, "tools are not supported")
     return lambda handler: (refuse if "tools" in handler.fake.requests[-1] else answer)(handler)
+
+
+def anthropic(content: str) -> Answer:
+    """Return an answer in plain words of a server with Anthropic's interface."""
+    body = {
+        "id": "m", "type": "message", "role": "assistant", "model": "m", "stop_sequence": None,
+        "content": [{"type": "text", "text": content}], "stop_reason": "end_turn",
+        "usage": {"input_tokens": 700, "output_tokens": 50, "cache_read_input_tokens": 300},
+    }  # fmt: skip
+    return lambda handler: handler.send(json.dumps(body).encode())
+
+
+def no_option(name: str, answer: Answer) -> Answer:
+    """Return an answer of a server that refuses requests with an option."""
+    refuse = status(400, f"Unsupported parameter: '{name}' is not supported with this model.")
+    return lambda handler: (refuse if name in handler.fake.requests[-1] else answer)(handler)

@@ -34,7 +34,7 @@ class LlmAuthor:
         """Choose a model.
 
         Args:
-            model: `provider:name`, such as `openai:gpt-5` or `anthropic:claude-sonnet-4-5`; with
+            model: `provider:name`, such as `openai:gpt-5` or `anthropic:claude-sonnet-5`; with
                 `base_url`, the name under which that server knows it.
             base_url: of a server with OpenAI's interface, such as `http://127.0.0.1:8080/v1`. It
                 gets no key, unless the model's name begins with `openai:`.
