@@ -6,10 +6,12 @@ request has a deadline, and a server named by its address may send only so many 
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import httpx2
 import openai
@@ -62,7 +64,7 @@ async def open_model(
     try:
         if address.base_url is None:
             return _by_provider(address)
-        http = create_async_httpx2_client(timeout=timeout)
+        http = create_async_httpx2_client(timeout=timeout, transport=_transport(address.base_url))
         http.event_hooks = {"response": [_Bounded(cut).watch]}
         await stack.enter_async_context(http)
         return _by_url(address, address.base_url, http)
@@ -70,6 +72,18 @@ async def open_model(
         raise ConfigError(
             f"the model {address.model!r} cannot be used: {first_line(error)}"
         ) from None
+
+
+def _transport(base_url: str) -> httpx2.AsyncHTTPTransport | None:
+    """Return the connection to a server on this machine; None leaves it to the client.
+
+    No proxy stands between a machine and itself, and reading the root certificates takes longer
+    than a small model's answer. Without any, a redirect to a server that needs them fails.
+    """
+    parts = urlsplit(base_url)
+    if parts.scheme != "http" or parts.hostname not in ("127.0.0.1", "localhost", "::1"):
+        return None
+    return httpx2.AsyncHTTPTransport(verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
 
 
 def _by_provider(address: ModelAddress) -> Model[Any]:

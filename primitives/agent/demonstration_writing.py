@@ -8,10 +8,10 @@ import os
 import re
 import shutil
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 from PIL import Image as Pillow
@@ -23,7 +23,7 @@ from zetta.primitives.agent.demonstrations import (
     SceneKey,
     read_demonstration,
 )
-from zetta.primitives.agent.records import Answer, Picture, Turn
+from zetta.primitives.agent.records import Answer, Picture
 from zetta.primitives.command_results import CommandResult
 from zetta.runtime.errors import ConfigError, InfraError
 from zetta.runtime.prompt_pictures import PictureLimits, compressed
@@ -34,25 +34,42 @@ FRAMES_MOST: Final = 48
 PICTURE: Final = PictureLimits(width=640, height=640, bytes=200_000)
 KEY_WORDS: Final = frozenset(
     {"gripper", "pick", "place", "home", "point", "open", "close", "turn", "push", "grasp"}
-    | {"run", "both"}
+    | {"policy", "skill", "both"}
 )
 """A turn with a command of one of these words is told in any case: there things change hands."""
+
+
+Jpegs: TypeAlias = tuple[tuple[str, bytes], ...]
+"""Views by name, each a small JPEG."""
 
 
 @dataclass(frozen=True, slots=True)
 class DrivenTurn:
     """One turn of a drive: what was shown, decided, and what came of it."""
 
-    turn: Turn
+    state: str
     answer: Answer
     results: tuple[CommandResult, ...] = ()
     """Of the answer's own commands."""
+    pictures: Jpegs = ()
+
+    @classmethod
+    def of(
+        cls,
+        state: str,
+        pictures: Sequence[Picture],
+        answer: Answer,
+        results: Sequence[CommandResult],
+    ) -> DrivenTurn:
+        """Keep a turn as soon as it is over; its pictures are made small at once."""
+        return cls(state, answer, tuple(results), small_pictures(pictures))
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
     """Where a demonstration comes from."""
 
+    instruction: str
     scene: SceneKey
     success: bool
     evidence: str
@@ -61,8 +78,14 @@ class Origin:
     """Who drove."""
     versions: tuple[tuple[str, str], ...] = ()
     """Of the simulator and whatever else is worth knowing; ours is added."""
-    ended: tuple[Picture, ...] = field(default=())
+    ended: Jpegs = ()
     """Pictures of the end, where there are any."""
+
+
+def small_pictures(pictures: Sequence[Picture]) -> Jpegs:
+    """Return pictures as they are kept in a demonstration."""
+    made = [(p.name, compressed(Pillow.fromarray(p.image), PICTURE)) for p in pictures]
+    return tuple((name, jpeg) for name, jpeg in made if jpeg is not None)
 
 
 def write_demonstration(
@@ -85,6 +108,8 @@ def write_demonstration(
     """
     if not origin.success or not origin.evidence.strip():
         raise ConfigError("only a verified success becomes a demonstration; this is none")
+    if not origin.instruction.strip() or not (origin.scene.name or origin.scene.task):
+        raise ConfigError("a demonstration needs its instruction and its task's name or number")
     if not turns:
         raise ConfigError("the episode has no turns, so it demonstrates nothing")
     if folder.exists():
@@ -145,7 +170,7 @@ def _spread(places: Sequence[int], most: int) -> list[int]:
 def _head(
     turns: Sequence[DrivenTurn], origin: Origin, attempt: FailedAttempt | None
 ) -> dict[str, object]:
-    scene, instruction = origin.scene, turns[0].turn.instruction
+    scene, instruction = origin.scene, origin.instruction
     commands = sum(len(driven.results) for driven in turns)
     source = {
         "suite": scene.suite, "task": scene.task, "seed": scene.seed, "layout": scene.layout,
@@ -166,11 +191,11 @@ def _head(
 def _frames(place: Path, turns: Sequence[DrivenTurn], origin: Origin) -> list[dict[str, object]]:
     told = _spread(key_turns(turns), FRAMES_MOST)
     room = PICTURED_MOST - (1 if origin.ended else 0)
-    pictured = set(_spread([k for k in told if turns[k].turn.pictures], room))
+    pictured = set(_spread([k for k in told if turns[k].pictures], room))
     frames = []
     for k in told:
         driven = turns[k]
-        images = _write_images(place, k + 1, driven.turn.pictures) if k in pictured else []
+        images = _write_images(place, k + 1, driven.pictures) if k in pictured else []
         frames.append(_frame(k + 1, driven, images))
     if origin.ended:
         number = len(turns) + 1
@@ -184,7 +209,7 @@ def _frame(number: int, driven: DrivenTurn, images: list[str]) -> dict[str, obje
     commands = [result.text for result in results] or list(answer.commands)
     return {
         "turn": number, "label": f"turn {number}: {_caption(commands)}", "images": images,
-        "state": driven.turn.state, "plan": answer.plan, "commands": commands,
+        "state": driven.state, "plan": answer.plan, "commands": commands,
         "failed": [_why(result) for result in results if not result.completed],
         "effect": _effect(results), "scene": answer.scene,
     }  # fmt: skip
@@ -221,15 +246,12 @@ def _why(result: CommandResult) -> str:
     return f"{result.text}: {result.stop}: {result.detail}"
 
 
-def _write_images(place: Path, number: int, pictures: Sequence[Picture]) -> list[str]:
+def _write_images(place: Path, number: int, pictures: Jpegs) -> list[str]:
     names = []
-    for picture in pictures:
-        jpeg = compressed(Pillow.fromarray(picture.image), PICTURE)
-        if jpeg is not None:
-            view = re.sub(r"[^A-Za-z0-9_-]+", "-", picture.name) or "view"
-            name = f"frame{number:03d}_{view}.jpg"
-            (place / name).write_bytes(jpeg)
-            names.append(name)
+    for view, jpeg in pictures:
+        name = f"frame{number:03d}_{re.sub(r'[^A-Za-z0-9_-]+', '-', view) or 'view'}.jpg"
+        (place / name).write_bytes(jpeg)
+        names.append(name)
     return names
 
 

@@ -93,7 +93,7 @@ class ModelAgent:
         )
         self._standing: tuple[Message, ...] = ()
         self._shown: tuple[Message, ...] | None = None
-        self._remarks: tuple[str, ...] = ()
+        self._remarks: dict[int, tuple[str, ...]] = {}
 
     @property
     def name(self) -> str:
@@ -137,7 +137,7 @@ class ModelAgent:
         settings = self._settings
         text = standing_prompt(settings.grammar, arms, settings.commands_per_turn)
         self._standing = (Message("system", (text,)),)
-        self._shown, self._remarks = None, ()
+        self._shown, self._remarks = None, {}
 
     def decide(self, turn: Turn) -> Answer:
         """Return the next commands, or the trouble with the model's last reply.
@@ -153,14 +153,13 @@ class ModelAgent:
             spent = spent.plus(said.spent)
             text, problem = said.text, said.problem
             try:
-                return self._answer(read_reply(text, self._commands_most(turn)), spent)
+                return self._answer(read_reply(text, self._commands_most(turn)), spent, turn)
             except ReplyProblem as error:
                 # That it was cut says more than that its JSON does not end.
                 problem = problem or str(error)
             messages += repair_messages(text, problem)
         times = self._settings.repairs + 1
         trouble = f"the reply could not be used {times} times, at last because {problem}"
-        self._remarks = ()
         return Answer((), spent=spent, trouble=trouble, raw=text[:RAW_MOST])
 
     def close(self) -> None:
@@ -174,7 +173,9 @@ class ModelAgent:
         return (*self._standing, *self._shown)
 
     def _message(self, turn: Turn) -> Message:
-        mine = tuple(remark for remark in self._remarks if remark not in turn.remarks)
+        # By turn: an answer that was asked for ahead of time may have been thrown away.
+        before = self._remarks.get(turn.index - 1, ())
+        mine = tuple(remark for remark in before if remark not in turn.remarks)
         told = replace(turn, remarks=(*turn.remarks, *mine))
         return turn_message(self._settings.turn_text(told), told.pictures, self._settings.pictures)
 
@@ -182,8 +183,8 @@ class ModelAgent:
         most = self._settings.commands_per_turn
         return min(most, turn.commands_left) if turn.commands_left > 0 else most
 
-    def _answer(self, reply: Reply, spent: Spent) -> Answer:
-        self._remarks = reply.remarks
+    def _answer(self, reply: Reply, spent: Spent, turn: Turn) -> Answer:
+        self._remarks[turn.index] = reply.remarks
         return Answer(
             reply.commands, reply.scene, reply.progress, reply.memory, reply.plan, spent,
             remarks=reply.remarks,

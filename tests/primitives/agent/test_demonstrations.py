@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from zetta.primitives.agent.demonstration_writing import (
     Origin,
     failed_attempt,
     key_turns,
+    small_pictures,
     write_demonstration,
 )
 from zetta.primitives.agent.demonstrations import (
@@ -137,14 +139,12 @@ def driven(index: int, *commands: str, failed: bool = False, pictures: bool = Tr
         for text in commands
     )  # fmt: skip
     shown = (d.picture("front"), d.picture("wrist/left", 30)) if pictures else ()
-    return DrivenTurn(
-        d.turn(index, pictures=shown), Answer(commands, plan=f"plan {index}"), results
-    )
+    return DrivenTurn.of(f"state {index}", shown, Answer(commands, plan=f"plan {index}"), results)
 
 
 ORIGIN = Origin(
-    SceneKey("libero_goal", "3", 11, name="put_the_bowl"), True, "the task's own checker", "m",
-    versions=(("libero", "0.1"),),
+    "put the red block into the basket", SceneKey("libero_goal", "3", 11, name="put_the_bowl"),
+    True, "the task's own checker", "m", versions=(("libero", "0.1"),),
 )  # fmt: skip
 
 
@@ -170,7 +170,7 @@ def test_a_success_is_written_and_reads_back(tmp_path: Path) -> None:
 
 
 def test_the_end_has_a_frame_of_its_own_where_it_was_seen(tmp_path: Path) -> None:
-    origin = Origin(SceneKey("s", "1", 1), True, "checker", "m", ended=(d.picture("front"),))
+    origin = replace(ORIGIN, evidence="checker", ended=small_pictures([d.picture("front")]))
     shown = write_demonstration(tmp_path / "new", [driven(0, "wait")], origin)
     assert shown.frames[-1].label == "the end (checker)"
     assert shown.frames[-1].images == ("frame002_front.jpg",)
@@ -178,14 +178,13 @@ def test_the_end_has_a_frame_of_its_own_where_it_was_seen(tmp_path: Path) -> Non
 
 def test_only_a_verified_success_is_written(tmp_path: Path) -> None:
     turns = [driven(0, "done")]
-    for origin in (
-        Origin(SceneKey(), False, "checker", "m"),
-        Origin(SceneKey(), True, " ", "m"),
-    ):
+    for origin in (replace(ORIGIN, success=False), replace(ORIGIN, evidence=" ")):
         with pytest.raises(ConfigError, match="verified success"):
             write_demonstration(tmp_path / "new", turns, origin)
     with pytest.raises(ConfigError, match="no turns"):
         write_demonstration(tmp_path / "new", [], ORIGIN)
+    with pytest.raises(ConfigError, match="needs its instruction"):
+        write_demonstration(tmp_path / "new", turns, replace(ORIGIN, scene=SceneKey()))
     with pytest.raises(ConfigError, match="exists"):
         write_demonstration(tmp_path, turns, ORIGIN)
 

@@ -131,6 +131,15 @@ def test_too_many_commands_are_cut_and_both_the_answer_and_the_model_are_told() 
     assert "9 commands" not in fake.user_text(2)
 
 
+def test_remarks_on_an_answer_that_was_thrown_away_are_not_shown() -> None:
+    with serving(d.reply(commands=["wait"] * 9), d.reply(), d.reply()) as fake:
+        agent = d.agent(fake)
+        agent.decide(d.turn(3))  # ahead of time; the last command then failed
+        agent.decide(d.turn(3))
+        agent.decide(d.turn(4))
+    assert "9 commands" not in fake.user_text(1) + fake.user_text(2)
+
+
 def test_fewer_commands_than_usual_may_be_left() -> None:
     with serving(d.reply()) as fake:
         answer = d.agent(fake).decide(d.turn(commands_left=1))
@@ -453,6 +462,13 @@ def test_a_key_goes_to_its_server_and_is_shown_nowhere(monkeypatch: pytest.Monke
     assert "Bearer sk-mine" in str(fake.headers[0])
     assert "sk-of-another" not in str(fake.headers)
     assert "sk-mine" not in repr(ModelAddress("m", fake.url, "sk-mine"))
+
+
+def test_no_proxy_stands_before_a_server_on_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    with serving(d.reply()) as fake:
+        assert d.agent(fake).decide(d.turn()).commands
 
 
 def test_anthropics_interface_is_spoken_and_told_where_its_cache_ends() -> None:
