@@ -7,6 +7,7 @@ ends the one that runs.
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -32,6 +33,10 @@ from zetta.runtime.model_addresses import ModelAddress
 
 WAITING_HELPS: Final = (408, 409, 425, 429, 500, 502, 503, 504, 529)
 """With one of these a server says that the same request may succeed later."""
+_BLIND: Final = re.compile(
+    r"(image|vision|multimodal)[^.]*(not|n't|un)[ -]?support|support[^.]*\b(image|vision)", re.I
+)
+"""How a server says that its model reads no pictures; some do so with status 500."""
 Verdict: TypeAlias = Literal["wait", "options", "unreadable", "give up"]
 
 
@@ -226,6 +231,11 @@ class ModelClient:
     def _end(self, error: said.AgentRunError | said.UserError) -> ZettaError:
         where, model = self._address.where, self._address.model
         match error:
+            case said.ModelHTTPError() if _BLIND.search(str(error)):
+                return ConfigError(
+                    f"{model!r} reads no pictures ({first_line(error)}); show none, or take "
+                    "another model"
+                )
             case said.ModelTimeoutError() | said.ModelRequestTimeout():
                 return Timeout(f"{where} gave no whole answer for {model!r} in time")
             case said.ModelQuotaExceededError():
@@ -329,6 +339,8 @@ class _Wall:
 def judge(error: said.AgentRunError | said.UserError) -> Verdict:
     """Return what may help after a failed request."""
     match error:
+        case said.ModelHTTPError() if _BLIND.search(str(error)):
+            return "give up"
         case said.ModelQuotaExceededError() | said.ModelContextWindowExceededError():
             return "give up"
         case said.ModelAuthenticationError() | said.ModelNotFoundError():
@@ -355,7 +367,7 @@ def _trouble(error: said.ModelAPIError) -> str:
         case said.ModelTimeoutError() | said.ModelRequestTimeout():
             return "the server was silent too long"
         case said.ModelHTTPError():
-            return f"the server answers {error.status_code}"
+            return f"the server answers {error.status_code} ({first_line(error)[:160]})"
         case said.ModelConnectionError():
             return "the server cannot be reached"
     return f"the request failed ({first_line(error)})"

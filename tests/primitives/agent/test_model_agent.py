@@ -189,7 +189,8 @@ def test_a_rate_limit_is_waited_for_as_long_as_the_server_asks() -> None:
     assert answer.commands
     assert clock.waits == [17.0, 17.0]
     assert (answer.spent.requests, answer.spent.seconds) == (3, 34.0)
-    assert told[0] == "the server answers 429; the model is asked again in 17 s"
+    assert told[0].startswith("the server answers 429")
+    assert told[0].endswith("the model is asked again in 17 s")
 
 
 @pytest.mark.parametrize("code", [408, 500, 502, 503, 529])
@@ -344,6 +345,21 @@ def test_a_request_that_is_refused_for_another_reason_is_told() -> None:
         with pytest.raises(ConfigError, match="too odd"):
             agent.decide(d.turn())
     assert len(fake.requests) == 2
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (500, "image input is not supported - hint: you may need to provide the mmproj"),
+        (400, "This model does not support image input"),
+        (404, "No endpoints found that support image input"),
+    ],
+)
+def test_a_model_that_reads_no_pictures_is_told_at_once(code: int, words: str) -> None:
+    clock = d.FakeClock()
+    with serving(status(code, words)) as fake, pytest.raises(ConfigError, match="no pictures"):
+        d.agent(fake, clock).decide(d.turn())
+    assert clock.waits == []
 
 
 def test_too_long_a_prompt_says_what_to_take_less_of() -> None:
