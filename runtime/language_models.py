@@ -68,10 +68,21 @@ async def open_model(
         http.event_hooks = {"response": [_Bounded(cut).watch]}
         await stack.enter_async_context(http)
         return _by_url(address, address.base_url, http)
-    except (said.UserError, openai.OpenAIError, ImportError, ValueError, TypeError) as error:
+    except ImportError as error:
+        raise ConfigError(
+            f"the model {address.model!r} needs a package that is missing: {_missing(error)}"
+        ) from None
+    except (said.UserError, openai.OpenAIError, ValueError, TypeError) as error:
         raise ConfigError(
             f"the model {address.model!r} cannot be used: {first_line(error)}"
         ) from None
+
+
+def _missing(error: ImportError) -> str:
+    """Return which line installs what is missing: ours, where ours brings it."""
+    words = first_line(error)
+    ours = any(f"[{name}]" in words for name in ("openai", "anthropic"))
+    return "run pip install 'zetta[llm]'" if ours else words
 
 
 def _transport(base_url: str) -> httpx2.AsyncHTTPTransport | None:

@@ -538,6 +538,25 @@ def test_a_missing_client_is_told_with_the_line_that_fixes_it(
         ModelAgent(ModelAddress("m"), ModelSettings(d.GRAMMAR))
 
 
+@pytest.mark.parametrize(
+    ("package", "model", "line"),
+    [
+        ("anthropic", "anthropic:claude-sonnet-5", "zetta[llm]"),
+        ("groq", "groq:llama", "slim[groq]"),
+    ],
+)
+def test_the_missing_package_of_a_provider_is_told_with_the_line_that_fixes_it(
+    monkeypatch: pytest.MonkeyPatch, package: str, model: str, line: str
+) -> None:
+    for name in [name for name in sys.modules if package in name]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ConfigError) as error:
+        ModelAgent(ModelAddress(model, key="k"), ModelSettings(d.GRAMMAR)).check()
+    assert "needs a package that is missing" in str(error.value)
+    assert line in str(error.value)
+
+
 def test_settings_that_make_no_sense_are_refused() -> None:
     with pytest.raises(ConfigError, match="grammar"):
         ModelSettings(" ")
