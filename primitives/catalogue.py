@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 from zetta.runtime.core import Sensing
+from zetta.runtime.errors import ConfigError, suggest
 
 ParameterKind: TypeAlias = Literal["number", "role"]
 
@@ -145,3 +146,24 @@ _ALL = (
 
 PRIMITIVES: Mapping[str, PrimitiveSpec] = MappingProxyType({spec.name: spec for spec in _ALL})
 """Every primitive by its name."""
+
+
+def check_call(primitive: str, role: str | None = None, **numbers: float) -> None:
+    """Refuse arguments outside the catalogue, before anything moves.
+
+    Raises:
+        ConfigError: an unknown role, or a number that is out of bounds or not finite.
+    """
+    for parameter in PRIMITIVES[primitive].parameters:
+        if parameter.kind == "role":
+            if role not in parameter.roles:
+                raise ConfigError(
+                    f"{primitive} got the role {role!r}; {suggest(str(role), parameter.roles)}"
+                )
+            continue
+        value = numbers[parameter.name]
+        if not parameter.low <= value <= parameter.high:  # also refuses NaN
+            raise ConfigError(
+                f"{primitive} got {parameter.name} = {value:g} {parameter.unit}; "
+                f"expected {parameter.low:g} to {parameter.high:g}"
+            )

@@ -58,14 +58,38 @@ class Progress:
         return self.idle > self.patience
 
 
+class Pace:
+    """Speed against command: a hand that is told to move on and does not is stopped.
+
+    It keeps less than a third of the speed that it had, or never gets under way.
+    """
+
+    def __init__(self) -> None:
+        self._steps: deque[float] = deque(maxlen=3)
+        self._fastest, self._ticks = 0.0, 0
+
+    def stopped(self, step: float, left: float) -> bool:
+        """Note how far the last tick brought the hand; say whether something stops it.
+
+        Args:
+            step: metres of the last tick along the way.
+            left: metres of the way that were left before it.
+        """
+        self._steps.append(step)
+        self._ticks += 1
+        pace = sum(self._steps) / len(self._steps)
+        self._fastest = max(self._fastest, pace)
+        # The hand slows down by itself before the end of its way.
+        expected = self._fastest * min(1.0, left / _BRAKING)
+        return self._ticks >= 5 and pace < max(_CRAWL, 0.3 * expected)
+
+
 class Arm:
     """One arm while a motion drives it: what it senses, and its moves of one tick.
 
     Attributes:
         sense: what was sensed last.
-        closing: whether the gripper is commanded to close.
         hand: geometry of the gripper.
-        reach: the present stretch of the arm, or None where it is not modelled.
     """
 
     def __init__(
@@ -95,8 +119,9 @@ class Arm:
         own = slice(ARM_SIZE * index, ARM_SIZE * index + 3)
         self._step = min(s * h for s, h in zip(action.scale[own], action.high[own], strict=True))
         self._row: Array | None = None
+        self._told: tuple[float, ...] | None = None
+        self._gripper = action.gripper_open
         self.hand = hand
-        self.closing = False
         self.sense: Sense
 
     # ------------------------------------------------------------------ what is sensed
@@ -104,21 +129,40 @@ class Arm:
     def start(self) -> Steps[None]:
         """Sense the present; the first time, note how the grippers are commanded.
 
-        A gripper's last command cannot be sensed: one that opens or is open is taken to be
-        commanded open, any other to hold what it holds.
+        A gripper's last command cannot be sensed: where nobody told it, one that opens or is open
+        is taken to be commanded open, any other to hold what it holds.
         """
         self.sense = yield Look(())
         if self._row is None:
             arms = self.sense.proprio.arms
-            closing = [self._seems_closed(state) for state in arms]
-            self.closing = closing[self._index]
+            grippers = self._told or [self._command(self._seems_closed(state)) for state in arms]
+            self._gripper = grippers[self._index]
             self._row = np.concatenate(
-                [self._pose_row(s, c) for s, c in zip(arms, closing, strict=True)]
+                [self._pose_row(s, g) for s, g in zip(arms, grippers, strict=True)]
             )  # (7 * arms,)
+
+    def told(self, grippers: Sequence[float]) -> None:
+        """Note how the grippers of all arms are commanded; where the other arms are counts anew."""
+        self._told, self._row = tuple(grippers), None
 
     def look(self, *roles: str) -> Steps[None]:
         """Refresh the estimates of `roles` and what stands where."""
         self.sense = yield Look(roles)
+
+    @property
+    def closing(self) -> bool:
+        """Whether the gripper is commanded to close."""
+        wide, shut = self._action.gripper_open, self._action.gripper_close
+        return abs(self._gripper - shut) < abs(self._gripper - wide)
+
+    @closing.setter
+    def closing(self, closing: bool) -> None:
+        self._gripper = self._command(closing)
+
+    def command_gripper(self, share: float) -> None:
+        """Command the gripper between open (share 1) and closed (share 0) from now on."""
+        wide, shut = self._action.gripper_open, self._action.gripper_close
+        self._gripper = shut + share * (wide - shut)
 
     @property
     def state(self) -> ArmState:
@@ -170,7 +214,7 @@ class Arm:
         first = ARM_SIZE * self._index
         self._row[first : first + 3] = self.position + step
         self._row[first + 3 : first + 6] = Rotation.from_matrix(rotation).as_rotvec()
-        self._row[first + 6] = self._command(self.closing)
+        self._row[first + 6] = self._gripper
         self.sense = yield self._convert(self._row, self.sense.proprio)
 
     def wait(self, position: Array, rotation: Array, ticks: int) -> Steps[None]:
@@ -186,9 +230,9 @@ class Arm:
             return state.gripper_velocity < 0.0
         return state.gripper_opening < 0.9 * self.hand.opening
 
-    def _pose_row(self, state: ArmState, closing: bool) -> Array:
+    def _pose_row(self, state: ArmState, gripper: float) -> Array:
         turn = Rotation.from_quat(state.ee_quat).as_rotvec()
-        return np.concatenate([state.ee_pos, turn, [self._command(closing)]])
+        return np.concatenate([state.ee_pos, turn, [gripper]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,29 +305,19 @@ class Contact:
 def probe(
     arm: Arm, displacement: Array, rotation: Array, speed: float = 0.5, seconds: float = 4.0
 ) -> Steps[Contact]:
-    """Move along `displacement` until something stops the hand or the way is done.
-
-    Contact is speed against command: the hand is told to move on and keeps less than a third of
-    the speed that it had, or never gets under way.
-    """
+    """Move along `displacement` until something stops the hand (`Pace`) or the way is done."""
     length = float(np.linalg.norm(displacement))
     if length < _NEAR_END:
         return Contact(False, 0.0)
     along, start = displacement / length, arm.position
-    steps: deque[float] = deque(maxlen=3)
-    fastest, moved = 0.0, 0.0
-    for tick in range(arm.ticks(seconds)):
+    pace, moved = Pace(), 0.0
+    for _ in range(arm.ticks(seconds)):
         left = length - moved
         if left <= _NEAR_END:
             return Contact(False, moved)
         yield from arm.toward(start + along * min(moved + 0.1, length), rotation, speed)
         before, moved = moved, float((arm.position - start) @ along)
-        steps.append(moved - before)
-        pace = sum(steps) / len(steps)
-        fastest = max(fastest, pace)
-        # The hand slows down by itself before the end of its way.
-        expected = fastest * min(1.0, left / _BRAKING)
-        if tick >= 4 and pace < max(_CRAWL, 0.3 * expected):
+        if pace.stopped(moved - before, left):
             return Contact(True, max(0.0, moved))
     return Contact(False, max(0.0, moved))
 

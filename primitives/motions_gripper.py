@@ -13,11 +13,11 @@ _FORCE_S = 0.15
 """Time after the fingers stand still in which the grip gets its force."""
 _DELAY_S = 0.35
 """Time in which fingers that can move begin to."""
-_LOST = 0.5
+LOST = 0.5
 """Share of its grip opening under which the fingers get only when a thing has left them."""
-_THIN = 0.02
+THIN = 0.02
 """A grip of less than this is lost only with empty fingers: a rim of 9 mm settles to 5, metres."""
-_LOST_TICKS = 3
+LOST_TICKS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class Grip:
         The fall must be clear and last: one reading at a threshold says nothing.
         """
         least = self._arm.hand.empty
-        if self._held > _THIN:
-            least = max(least, _LOST * self._held)
+        if self._held > THIN:
+            least = max(least, LOST * self._held)
         self._low = self._low + 1 if self._arm.opening < least else 0
-        return self._low >= _LOST_TICKS
+        return self._low >= LOST_TICKS

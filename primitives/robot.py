@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import numpy as np
 
 from zetta.primitives import motions, motions_gripper, parts
-from zetta.primitives.catalogue import PRIMITIVES
+from zetta.primitives.catalogue import check_call
 from zetta.primitives.grasps import (
     PANDA,
     SIDE_DEPTH,
@@ -36,7 +36,6 @@ from zetta.primitives.motions_carrying import (
 )
 from zetta.primitives.motions_frames import UP, downward, matrix_of, turned
 from zetta.runtime.core import ActionSpec, ArmState, Array, Estimate, Motion, Outcome
-from zetta.runtime.errors import ConfigError, suggest
 
 LastSeen: TypeAlias = tuple[Estimate, ArmState]
 """Where a thing was, and the arm when it was seen there."""
@@ -98,6 +97,14 @@ class Robot:
         self._aimed: tuple[Estimate, Grasp] | None = None
         """What the hand last descended to."""
 
+    def told(self, grippers: Sequence[float]) -> None:
+        """Note how the grippers of all arms are commanded: it cannot be sensed."""
+        self._arm.told(grippers)
+
+    def forget_load(self) -> None:
+        """Hear that what was held has been let go."""
+        self._load = None
+
     @property
     def clockwise(self) -> bool:
         """Whether it twists a knob clockwise, seen from above."""
@@ -112,7 +119,7 @@ class Robot:
 
     def hold(self, seconds: float) -> Motion:
         """Stay where the hand is, with the present gripper command."""
-        _check("hold", seconds=seconds)
+        check_call("hold", seconds=seconds)
         return self._run(lambda arm: motions.hold(arm, seconds))
 
     def open(self) -> Motion:
@@ -125,19 +132,19 @@ class Robot:
 
     def move_by(self, dx: float, dy: float, dz: float) -> Motion:
         """Move the hand by a displacement in the world, metres."""
-        _check("move_by", dx=dx, dy=dy, dz=dz)
+        check_call("move_by", dx=dx, dy=dy, dz=dz)
         return self._run(lambda arm: motions.move_by(arm, np.array([dx, dy, dz])))
 
     def turn_by(self, yaw: float) -> Motion:
         """Turn the hand about the vertical by `yaw` radians."""
-        _check("turn_by", yaw=yaw)
+        check_call("turn_by", yaw=yaw)
         return self._run(
             lambda arm: motions.turn_to(arm, turned(arm.rotation, UP, yaw), "the hand has turned")
         )
 
     def retreat(self, height: float = 0.10) -> Motion:
         """Rise straight up by `height` metres."""
-        _check("retreat", height=height)
+        check_call("retreat", height=height)
         return self._run(lambda arm: motions.retreat(arm, height))
 
     def point_down(self) -> Motion:
@@ -146,60 +153,60 @@ class Robot:
 
     def until_contact(self, dx: float, dy: float, dz: float) -> Motion:
         """Move by a displacement until something stops the hand; completed when it was stopped."""
-        _check("until_contact", dx=dx, dy=dy, dz=dz)
+        check_call("until_contact", dx=dx, dy=dy, dz=dz)
         return self._run(lambda arm: motions.until_contact(arm, np.array([dx, dy, dz])))
 
     # ------------------------------------------------------------------ vision
 
     def look(self, role: str) -> Motion:
         """Look where a thing is; completed when it was found."""
-        _check("look", role)
+        check_call("look", role)
         return self._run(lambda arm: self._with(role, self._seen))
 
     def above(self, role: str, height: float = 0.08) -> Motion:
         """Go over a thing, `height` metres above its top."""
-        _check("above", role, height=height)
+        check_call("above", role, height=height)
         return self._run(lambda arm: self._with(role, lambda thing: self._above(thing, height)))
 
     def descend(self, role: str) -> Motion:
         """Come down onto a thing, lined up as for grasping it."""
-        _check("descend", role)
+        check_call("descend", role)
         return self._run(lambda arm: self._with(role, self._descend))
 
     def grasp(self, role: str) -> Motion:
         """Look, go above, descend, close and lift; completed when the thing is held."""
-        _check("grasp", role)
+        check_call("grasp", role)
         return self._run(lambda arm: self._grasp(role))
 
     def place(self, role: str) -> Motion:
         """Carry what is held over the receptacle, lower it, release and retreat."""
-        _check("place", role)
+        check_call("place", role)
         return self._run(lambda arm: self._place(role))
 
     def follow(self, role: str, seconds: float) -> Motion:
         """Stay 8 cm above a thing and follow it as it moves."""
-        _check("follow", role, seconds=seconds)
+        check_call("follow", role, seconds=seconds)
         return self._run(lambda arm: self._follow(role, seconds))
 
     def pull(self, role: str) -> Motion:
         """Pinch a drawer's handle and pull it open."""
-        _check("pull", role)
+        check_call("pull", role)
         return self._run(lambda arm: self._with(role, lambda part: parts.pull(arm, part)))
 
     def press(self, role: str) -> Motion:
         """Push a drawer or a door shut until it stops."""
-        _check("press", role)
+        check_call("press", role)
         return self._run(lambda arm: self._with(role, lambda part: parts.press(arm, part)))
 
     def turn(self, role: str) -> Motion:
         """Pinch a knob and twist it the way that the instruction wants."""
-        _check("turn", role)
+        check_call("turn", role)
         way = self._clockwise
         return self._run(lambda arm: self._with(role, lambda part: parts.turn(arm, part, way)))
 
     def push(self, role: str) -> Motion:
         """Push the object along the ground towards the receptacle."""
-        _check("push", role)
+        check_call("push", role)
         return self._run(lambda arm: self._push(role))
 
     # ------------------------------------------------------------------ how
@@ -377,24 +384,3 @@ def _some_load(rotation: Array) -> Load:
 
 def _horizontal(vector: Array) -> float:
     return float(np.linalg.norm(vector[:2]))
-
-
-def _check(primitive: str, role: str | None = None, **numbers: float) -> None:
-    """Refuse arguments outside the catalogue, before anything moves.
-
-    Raises:
-        ConfigError: an unknown role, or a number that is out of bounds or not finite.
-    """
-    for parameter in PRIMITIVES[primitive].parameters:
-        if parameter.kind == "role":
-            if role not in parameter.roles:
-                raise ConfigError(
-                    f"{primitive} got the role {role!r}; {suggest(str(role), parameter.roles)}"
-                )
-            continue
-        value = numbers[parameter.name]
-        if not parameter.low <= value <= parameter.high:  # also refuses NaN
-            raise ConfigError(
-                f"{primitive} got {parameter.name} = {value:g} {parameter.unit}; "
-                f"expected {parameter.low:g} to {parameter.high:g}"
-            )

@@ -18,7 +18,7 @@ from zetta.critics.bench_cases import critic_figures
 from zetta.critics.bench_isolation import isolation_figures
 from zetta.runtime.benchmarks import Figure, compare
 from zetta.runtime.cli import output
-from zetta.runtime.cli.assemble import EXPERT, Assembler, find_simulator
+from zetta.runtime.cli.assemble import Assembler, find_simulator
 from zetta.runtime.cli.bench_batching import batching_figures
 from zetta.runtime.cli.bench_diagnosis import diagnosis_figures
 from zetta.runtime.cli.bench_plot import check_plot, draw_figures
@@ -31,6 +31,7 @@ from zetta.runtime.cli.bench_wire import wire_figures
 from zetta.runtime.cli.bench_worker import worker_figures
 from zetta.runtime.cli.graphics import choose_graphics
 from zetta.runtime.cli.number_lists import parse_numbers
+from zetta.runtime.cli.options import EXPERT
 from zetta.runtime.cli.run_plan import DEFAULTS
 from zetta.runtime.core import Init, RunSpec
 from zetta.runtime.errors import ConfigError, suggest

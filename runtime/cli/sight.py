@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
 
+from zetta.primitives.agent.verifier import Seen
 from zetta.primitives.grasps import HANDS, PANDA
 from zetta.primitives.localize.oracle import OracleFinder
 from zetta.primitives.localize.role_localizer import RoleLocalizer, TracksState
@@ -15,7 +16,7 @@ from zetta.primitives.localize.sensor_noise import as_sensed
 from zetta.primitives.localize.sightings import Finder
 from zetta.primitives.motions_carrying import Held
 from zetta.primitives.robot import LastSeen, Robot
-from zetta.primitives.roles import Errand, Roles
+from zetta.primitives.roles import Errand, Role, Roles
 from zetta.primitives.takeover import takeover
 from zetta.runtime.arbiter import MotionOnly
 from zetta.runtime.core import (
@@ -65,6 +66,16 @@ class SeenState:
 
 
 @dataclass(frozen=True, slots=True)
+class _Binding:
+    """An errand of one arm: who finds its things, and who does it."""
+
+    errand: Errand
+    localizer: RoleLocalizer
+    last_seen: dict[str, LastSeen]
+    robot: Robot
+
+
+@dataclass(frozen=True, slots=True)
 class SightState:
     """What a `Sight` remembers between two ticks at which the policy drives."""
 
@@ -83,12 +94,17 @@ class Sight:
     def __init__(self, spec: RunSpec, env: Env, roles: Roles | None) -> None:
         self._env, self._roles = env, roles
         self._finder = _finder(spec, env)
-        self._current = self._localizer(roles)
+        self._current = self._first = self._localizer(roles)
         self._surveyor: RoleLocalizer | None = None
+        self._arm = 0
+        """Whose errand is bound."""
         self._last_robot: Robot | None = None
         self._held: Held | None = None
         """What a robot before the first one of this episode held: known after a restore."""
         self._last_seen: dict[str, LastSeen] = {}
+        self._first_seen = self._last_seen
+        self._bindings: dict[int, _Binding] = {}
+        """By arm: what commands have bound."""
         self._as_sensed = spec.options.get("depth_noise") == "yes"
         self.level: Sensing = self._finder.level
         self.cameras = tuple(c.name for c in env.spec.cameras if c.mount == "world")
@@ -98,7 +114,7 @@ class Sight:
         """Return an estimate for each role that the instruction names and that is seen."""
         known = [role for role in roles if role in self.bound]
         found = self._current.locate(self._sensed(observation), known) if known else {}
-        arm = observation.proprio.arms[0]
+        arm = observation.proprio.arms[self._arm]
         self._last_seen.update({role: (estimate, arm) for role, estimate in found.items()})
         return found
 
@@ -126,18 +142,74 @@ class Sight:
     def robot(self, errand: Errand | None = None) -> Robot:
         """Make the robot of one recovery, for one errand or for the whole instruction."""
         roles = Roles("", (errand,)) if errand is not None else self._roles
+        self._last_robot = self._made(roles, 0, self._left_in_hand(), self._last_seen)
+        return self._last_robot
+
+    def _left_in_hand(self) -> Held | None:
+        return self._held if self._last_robot is None else self._last_robot.held
+
+    def _made(
+        self, roles: Roles | None, arm: int, held: Held | None, last_seen: dict[str, LastSeen]
+    ) -> Robot:
         wanted = roles.placement if roles is not None else None
-        before = self._held if self._last_robot is None else self._last_robot.held
-        self._last_robot = Robot(
+        return Robot(
             self._env.spec.action,
-            control_hz=self._env.spec.control_hz,
+            arm,
+            self._env.spec.control_hz,
             hand=HANDS.get(self._env.spec.name, PANDA),
             placement="in" if wanted == "in" else "on",
             clockwise=roles is not None and "turn_off" in roles.verbs_about(["part"]),
-            before=before,
-            last_seen=self._last_seen.get,
+            before=held,
+            last_seen=last_seen.get,
         )
-        return self._last_robot
+
+    def bind(self, errand: Errand, arm: int = 0) -> Robot:
+        """Let looks mean the things of an errand, and return the robot of an arm for it.
+
+        Bound again, an errand keeps its robot and its tracks. Another errand of the same arm keeps
+        the tracks of things that both name, and how what the arm holds lies in the hand.
+        """
+        binding = self._bindings.get(arm)
+        stale = arm == 0 and binding is not None and binding.robot is not self._last_robot
+        if binding is None or binding.errand != errand or stale:
+            binding = self._bindings[arm] = self._bound_anew(binding, errand, arm)
+        self._arm, self._current, self._last_seen = arm, binding.localizer, binding.last_seen
+        self.bound = tuple(errand.phrases)
+        return binding.robot
+
+    def locator(self, errand: Errand) -> Callable[[], Seen]:
+        """Return what looks for the things of an errand, and follows them from look to look."""
+        own = self._localizer(errand)
+        roles = tuple(errand.phrases)
+
+        def look() -> Seen:
+            observation = self._sensed(self._env.observe(self.cameras, depth=True))
+            return Seen(own.locate(observation, roles), own.heights(observation))
+
+        return look
+
+    def bind_instruction(self) -> None:
+        """Let looks mean the things of the whole instruction again, as skills expect."""
+        self._arm, self._current, self._last_seen = 0, self._first, self._first_seen
+        self.bound = tuple(self._roles.phrases) if self._roles is not None else ()
+
+    def _bound_anew(self, before: _Binding | None, errand: Errand, arm: int) -> _Binding:
+        localizer = self._localizer(errand)
+        last_seen: dict[str, LastSeen] = {}
+        if before is not None:
+            kept = _same_things(before.errand, errand)
+            state = before.localizer.state()
+            tracks = {new: state.tracks[old] for new, old in kept.items() if old in state.tracks}
+            inferred = tuple(new for new, old in kept.items() if old in state.inferred)
+            localizer.restore(replace(state, tracks=tracks, inferred=inferred))
+            seen = before.last_seen
+            last_seen.update({new: seen[old] for new, old in kept.items() if old in seen})
+        others = None if before is None else before.robot.held
+        held = self._left_in_hand() if arm == 0 else others
+        robot = self._made(Roles("", (errand,)), arm, held, last_seen)
+        if arm == 0:
+            self._last_robot = robot
+        return _Binding(errand, localizer, last_seen, robot)
 
     def state(self) -> SightState:
         """Return all that is remembered; while primitives do the whole task there is no copy."""
@@ -180,6 +252,16 @@ class Sight:
 
     def _localizer(self, roles: Roles | Errand | None) -> RoleLocalizer:
         return RoleLocalizer(self._finder, roles)
+
+
+def _same_things(before: Errand, now: Errand) -> Mapping[Role, Role]:
+    """Return which role of `now` a thing has that `before` named, too, and which it had there."""
+    return {
+        new: old
+        for new, phrase in now.phrases.items()
+        for old, other in before.phrases.items()
+        if phrase == other
+    }
 
 
 def _finder(spec: RunSpec, env: Env) -> Finder:

@@ -1,0 +1,33 @@
+"""A policy as a motion: it drives for a while, and then whoever called it goes on."""
+
+from __future__ import annotations
+
+from zetta.runtime.core import Env, Look, Motion, Outcome, Policy
+from zetta.runtime.drivers import PolicyDriver
+
+
+def policy_rows(policy: Policy, env: Env, seed: int, ticks: int, instruction: str = "") -> Motion:
+    """Let `policy` drive `env` for some ticks.
+
+    The policy is reset when the motion begins; its rows are used and converted as in an episode.
+
+    Args:
+        policy: who drives.
+        env: what it sees, and whose actions are meant.
+        seed: where its draws come from.
+        ticks: how long it drives.
+        instruction: what it is told; empty for the task's own.
+
+    Raises:
+        SpecMismatch: the action conventions cannot be converted.
+    """
+    driver = PolicyDriver(policy, env, instruction or env.observe().instruction, seed)
+    return _rows(driver, ticks)
+
+
+def _rows(driver: PolicyDriver, ticks: int) -> Motion:
+    sense = yield Look(())
+    driver.reset()
+    for _ in range(ticks):
+        sense = yield driver.next_action(sense.proprio)
+    return Outcome(True, f"the policy drove for {ticks} ticks")
