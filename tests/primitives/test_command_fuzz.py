@@ -10,9 +10,9 @@ import pytest
 from toy_commands import bench
 
 from zetta.primitives import commands as c
-from zetta.runtime.workspace import Box
 from zetta.runtime.core import Sampled
 from zetta.runtime.errors import ZettaError
+from zetta.runtime.workspace import Box
 
 ROOM = Box((-0.15, -0.2, 0.44), (0.15, 0.25, 0.70))
 SLACK = 0.01

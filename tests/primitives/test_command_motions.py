@@ -9,13 +9,13 @@ from toy_commands import Bench, bench
 
 from zetta.primitives import commands as c
 from zetta.primitives.command_equipment import Equipment
-from zetta.runtime.workspace import Box
 from zetta.primitives.command_motions import Executor
 from zetta.primitives.motions_frames import DOWN, angle_between, matrix_of
 from zetta.runtime.core import ActionSpec, Array, Look, Motion, Outcome
 from zetta.runtime.errors import SpecMismatch
 from zetta.runtime.policies.toy_reach import ToyReach
 from zetta.runtime.policy_motion import policy_rows
+from zetta.runtime.workspace import Box
 
 ROOM = Box((-0.15, -0.25, 0.45), (0.15, 0.25, 0.70))
 
