@@ -13,14 +13,12 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from zetta.runtime import errors
 from zetta.runtime.core import RunSpec
 from zetta.runtime.errors import ConfigError, InfraError, WorkerDied, ZettaError
 from zetta.runtime.rollouts.factory import EpisodeRecord, Identity, merged
 from zetta.runtime.rollouts.launchers import Job, Outcome, Site, Worker
-from zetta.runtime.rollouts.messages import identity_from_json, record_from_json
+from zetta.runtime.rollouts.messages import error_from_json, identity_from_json, record_from_json
 from zetta.runtime.rollouts.process import ProcessSite
 
 POLL_S = 0.2
@@ -137,7 +135,7 @@ class Pool:
                 self._wait([process])
                 for message in process.messages():
                     if message["say"] == "error":
-                        raise _named_error(message)
+                        raise error_from_json(message)
                     if message["say"] == "identity":
                         return identity_from_json(
                             {k: v for k, v in message.items() if k not in ("say", "id")}
@@ -219,7 +217,7 @@ class Pool:
                     self._finish(seat, desk, record_from_json(message["record"]))
                     return
                 if message["say"] == "error":
-                    self._fail(seat, desk, _named_error(message), bool(message["again"]))
+                    self._fail(seat, desk, error_from_json(message), bool(message["again"]))
                     return
             self._check_silence(desk.process)
         except WorkerDied as error:
@@ -289,11 +287,3 @@ def _grouped(jobs: Sequence[Job]) -> list[_Group]:
         group = groups.setdefault(job.group, _Group(job.group, deque()))
         group.waiting.append((job_id, job))
     return list(groups.values())
-
-
-def _named_error(message: Mapping[str, Any]) -> ZettaError:
-    """Return the error a worker described, as the class it had there."""
-    kind = getattr(errors, str(message["kind"]), None)
-    if not (isinstance(kind, type) and issubclass(kind, ZettaError)):
-        kind = ZettaError
-    return kind(str(message["message"]))
