@@ -43,7 +43,8 @@ class PoolSettings:
     stagger_s: float = 1.0
     """Pause between two starts: graphics contexts created at once can lock each other up."""
     attempts: int = 3
-    """How often one scene is tried before it is given up as an error."""
+    """How often one scene is tried before it is given up as an error. A worker that ends before it
+    has said a word has tried nothing; from as many such starts on, each counts."""
     farewell_s: float = 5.0
     """How long a worker may take to end by itself."""
 
@@ -83,6 +84,7 @@ class Pool:
     _desks: dict[int, _Desk] = field(default_factory=dict)
     _leaving: list[tuple[float, Worker]] = field(default_factory=list)
     _attempts: dict[int, int] = field(default_factory=dict)
+    _lost_starts: dict[int, int] = field(default_factory=dict)
     _groups: list[_Group] = field(default_factory=list)
     _outcomes: deque[Outcome] = field(default_factory=deque)
     _last_start: float = float("-inf")
@@ -156,6 +158,7 @@ class Pool:
         jobs = list({job.key: job for job in jobs}.values())
         self._groups = _grouped(jobs)
         self._attempts = dict.fromkeys(range(len(jobs)), 0)
+        self._lost_starts = dict.fromkeys(range(len(jobs)), 0)
         while True:
             self._seat_workers()
             yield from self._drain()
@@ -248,7 +251,7 @@ class Pool:
         desk.group.workers -= 1
         if not again:
             raise error
-        self._attempts[desk.job_id] += 1
+        self._count(desk)
         attempts = self._attempts[desk.job_id]
         if attempts < self.settings.attempts:
             desk.group.waiting.appendleft((desk.job_id, desk.job))
@@ -256,6 +259,14 @@ class Pool:
         self._outcomes.append(Outcome(desk.job, None, attempts, str(error)))
         if not desk.group.proven:
             self._give_up(desk.group, str(error))
+
+    def _count(self, desk: _Desk) -> None:
+        """Count an attempt, or a start that came to nothing, as on a node that is gone."""
+        if not desk.process.pulse.greeted:
+            self._lost_starts[desk.job_id] += 1
+            if self._lost_starts[desk.job_id] < self.settings.attempts:
+                return
+        self._attempts[desk.job_id] += 1
 
     def _give_up(self, group: _Group, error: str) -> None:
         """A task that has never worked, in as many processes as one scene may use, is left."""
