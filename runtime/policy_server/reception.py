@@ -102,7 +102,6 @@ class Reception:
             "open": self._open,
             "reset": self._reset,
             "infer": self._infer,
-            "beat": self._beat,
             "close": self._close,
         }
 
@@ -189,10 +188,6 @@ class Reception:
         future = self._engine.infer(guest.number, observation, left_s)
         self._await(peer, request, guest, future, _chunk_to_wire, deadline)
 
-    def _beat(self, peer: bytes, request: Request) -> None:
-        self._guest(request)
-        self._answer(peer, Reply(request.id, {"instance": self.instance}))
-
     def _close(self, peer: bytes, request: Request) -> None:
         token = request.given.get("session")
         if isinstance(token, str):
@@ -227,7 +222,8 @@ class Reception:
     def _unknown(self) -> ConnectionLost:
         return ConnectionLost(
             "this server does not know the session: it was restarted, or the session was "
-            f"silent for {self._engine.limits.idle_s:g} s or was opened again; open another"
+            f"silent for {self._engine.limits.idle_s:g} s (zetta serve --idle), or another client "
+            "opened under the same robot's name; begin the episode again, with a reset"
         )
 
     def _was_before(self, peer: bytes, request: Request, guest: _Guest) -> bool:
