@@ -152,16 +152,17 @@ class Reception:
     def _open(self, peer: bytes, request: Request) -> None:
         robot = _given(request, "robot", str)[:ROBOT_LETTERS]
         priority = _given(request, "priority", int)
+        offered = request.given.get("shared")
+        offer = None if offered is None else from_wire(Offer, offered)
         # One robot has one session: who lost the reply to `open`, or was restarted, asks again.
         for token in [t for t, guest in self._guests.items() if guest.robot == robot]:
             self._forget(token)
         token = secrets.token_hex(TOKEN_LETTERS // 2)
         guest = _Guest(self._engine.open(robot, priority), robot, self._clock())
         self._guests[token] = guest
-        offered = request.given.get("shared")
-        if offered is not None:
+        if offer is not None:
             with contextlib.suppress(ConfigError):  # then pictures come as frames
-                guest.shared = FrameReader(from_wire(Offer, offered))
+                guest.shared = FrameReader(offer)
                 self._count(shared=1)
         opened = {"session": token, "shared": guest.shared is not None}
         self._answer(peer, Reply(request.id, {"instance": self.instance, **opened}))

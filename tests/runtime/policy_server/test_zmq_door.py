@@ -160,6 +160,15 @@ def test_a_segment_that_cannot_be_opened_means_frames(place: Served) -> None:
     assert place.door.counts.shared == 0
 
 
+def test_an_offer_that_is_none_opens_no_session(place: Served) -> None:
+    before = place.engine.stats.sessions
+    with RawClient(place.endpoint) as client:
+        refused = client.ask("open", robot="a", priority=0, shared={"name": 5})
+
+    assert isinstance(refused.error, SpecMismatch)
+    assert place.engine.stats.sessions == before
+
+
 def test_a_robot_that_opens_again_takes_its_session_over(place: Served) -> None:
     with RawClient(place.endpoint) as client:
         first, second = client.opened("arm"), client.opened("arm")
