@@ -129,7 +129,9 @@ class PipedProcess:
         self.kill()
 
     def kill(self) -> None:
-        """End the process and its children at once; harmless when they have ended."""
+        """End the process and its children at once; calling it again does nothing."""
+        if not self._open:  # by now its number may be another process's
+            return
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
