@@ -71,6 +71,8 @@ class EpisodeCockpit:
         self._table: Table | None = None
         self._start: Proprio | None = None
         self._kinematics = [_kinematics(env, k) for k in range(len(equipment.arms))]
+        self._last: dict[str, Estimate] = {}
+        """Where things were when they were last seen, by name: hands and loads hide them."""
         self._names = {
             name: (k, role)
             for k, errand in enumerate(equipment.errands)
@@ -128,17 +130,23 @@ class EpisodeCockpit:
         )
 
     def _where(self) -> Callable[[str], Estimate | None]:
-        """Return what tells where a thing is, each looked for once."""
+        """Return what tells where a thing is, or was when last seen; each is looked for once."""
 
         @cache
         def where(name: str) -> Estimate | None:
-            if name in self._names:
-                number, role = self._names[name]
-                return self._locators[number]().estimates.get(role)
-            errand = Errand("pick", object=thing_phrase(name))
-            return self._sight.locator(errand)().estimates.get("object")
+            seen = self._look_for(name)
+            if seen is not None:
+                self._last[name] = seen
+            return self._last.get(name)
 
         return where
+
+    def _look_for(self, name: str) -> Estimate | None:
+        if name in self._names:
+            number, role = self._names[name]
+            return self._locators[number]().estimates.get(role)
+        errand = Errand("pick", object=thing_phrase(name))
+        return self._sight.locator(errand)().estimates.get("object")
 
     def predictable(self, command: Parsed) -> bool:
         """Say whether the end of a command is known before it begins."""
