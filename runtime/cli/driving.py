@@ -16,7 +16,7 @@ from zetta.primitives.grasps import HANDS, PANDA
 from zetta.primitives.overlays import parse_overlays
 from zetta.primitives.roles import roles_or_none
 from zetta.runtime.arbiter import MotionOnly
-from zetta.runtime.cli.agents import agent_name, is_agent, limits_of, make_agent
+from zetta.runtime.cli.agents import is_agent, limits_of, make_agent
 from zetta.runtime.cli.cockpit import EpisodeCockpit
 from zetta.runtime.cli.deploy import Deployment, skills_on_call
 from zetta.runtime.cli.drive_demonstrations import DemonstrationSaver
@@ -69,7 +69,8 @@ def driven(
     assert is_agent(spec)
     roles = roles_or_none(scene.task.instruction)
     sight = Sight(spec, env, roles)
-    keepers = _keepers(spec, env, log)
+    agent = make_agent(spec, scene)
+    keepers = _keepers(spec, env, log, agent.name)
     signals, skills = skills_on_call(spec, env, scene, sight)
     equipment = Equipment(
         action=env.spec.action,
@@ -93,7 +94,7 @@ def driven(
         0 if "step_budget" in spec.options else scene.task.max_steps,
     )
     drive = Drive(
-        make_agent(spec, scene),
+        agent,
         cockpit,
         scene.task.instruction,
         limits_of(spec),
@@ -105,19 +106,21 @@ def driven(
     for keeper in keepers:
         keeper.drive = drive
     sinks += keepers
-    arbiter = MotionOnly(drive.motion, SOURCE_PREFIX + agent_name(spec).replace("/", "-"))
+    arbiter = MotionOnly(drive.motion, SOURCE_PREFIX + agent.name.replace("/", "-"))
     return Deployment(arbiter, signals, sight, alone=True), drive
 
 
-def _keepers(spec: RunSpec, env: Env, log: Path | None) -> list[DriveLog | DemonstrationSaver]:
+def _keepers(
+    spec: RunSpec, env: Env, log: Path | None, agent: str
+) -> list[DriveLog | DemonstrationSaver]:
     """Return what writes turns down, while they are driven and in the end."""
     keepers: list[DriveLog | DemonstrationSaver] = []
     if log is not None:
-        keepers.append(DriveLog(log, agent_name(spec)))
+        keepers.append(DriveLog(log, agent))
     if "save_demonstrations" in spec.options:
         folder = Path(spec.options["save_demonstrations"])
         versions = tuple(sorted(env.spec.versions.items()))
-        keepers.append(DemonstrationSaver(folder, agent_name(spec), versions))
+        keepers.append(DemonstrationSaver(folder, agent, versions))
     return keepers
 
 
