@@ -158,6 +158,8 @@ class _Reader:
             if not first.object or first.object in PRONOUNS
             else destination(first)
         )
+        if place is not None and not place.whole:
+            return None  # "on the two"
         if place is not None and more:
             return replace(place, phrase=_related(place.phrase, more))
         return place
@@ -208,6 +210,8 @@ def _related(phrase: Phrase, chosen: list[Tail]) -> Phrase:
     if tail.unary:
         return Phrase(phrase.name, Relation(tail.kind))
     anchors = tuple(noun(part)[0] for part in tail.object.split(" & "))
+    if not all(anchors):
+        return phrase  # the sentence breaks off: "the bowl on"
     kind = tail.kind
     inside = place_in(anchors[0]).startswith("inside of") and not anchors[0].endswith("cabinet")
     if tail.source and inside:

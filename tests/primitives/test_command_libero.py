@@ -39,7 +39,8 @@ class Bench:
         self.env, self.places = env, list[Array]()
         self.step = env.reset(Scene(env.task, Init(3), 0))
         start = self.step.proprio.arms[0].ee_pos
-        low, high = start - (0.10, 0.25, 0.22), start + (0.25, 0.25, 0.12)
+        low = start - np.array([0.10, 0.25, 0.22])
+        high = start + np.array([0.25, 0.25, 0.12])
         self.room = Box(tuple(low), tuple(high)) if reach else None
         sight = Sight(
             RunSpec("libero", "libero_goal", 0, Init(3), sensing="oracle"),
