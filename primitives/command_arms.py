@@ -74,7 +74,7 @@ def _outside(box: Box, goal: Array, way: Array) -> Ending:
     x, y, z = (100.0 * float(n) for n in goal)
     detail = (
         f"it would go to x {x:.1f}, y {y:.1f}, z {z:.1f} cm, outside of the workspace "
-        f"({box} cm); it did not move"
+        f"({box}); it did not move"
     )
     return Ending(False, "limit", detail, way, float(np.linalg.norm(way)))
 
