@@ -169,7 +169,9 @@ def turn_to(arm: Arm, rotation: Array) -> Steps[Ending]:
         done += f" and {cm(arrival.short)} from where it turns"
     near = arrival.short < NEAR_ENOUGH and arrival.turn_left < TURNED_ENOUGH
     stop: StopReason = "limit" if arrival.stalled else "timeout"
-    why = "a joint is at its end or something is in the way" if arrival.stalled else "time was up"
+    why = "time was up"
+    if arrival.stalled:
+        why = "a joint is at its end, the arm is stretched out, or something is in the way"
     return _ended(arrival, near, stop, f"{done}: {why}")
 
 
@@ -184,11 +186,23 @@ def _turn(arm: Arm, rotation: Array, seconds: float = 6.0) -> Steps[Arrival]:
         turn = angle_between(rotation, arm.rotation)
         reached = short < WITHIN and turn < TURN_WITHIN
         stalled = progress.stalled(0.1 * turn + max(0.0, short - WITHIN))
-        if reached or stalled or left == 0:
-            return Arrival(reached, short, short, turn, stalled)
+        if reached or stalled or left == 0 or _overstretched(arm, rotation):
+            return Arrival(reached, short, short, turn, stalled or left > 0)
         lead = _LEAD * float(np.clip(1.0 - short / _ASTRAY, 0.1, 1.0))
         yield from arm.toward(spot, _part_way(arm.rotation, rotation, lead))
     raise AssertionError("the last round returns")
+
+
+def _overstretched(arm: Arm, rotation: Array) -> bool:
+    """Say whether turning on would straighten the arm, from which it cannot bend again."""
+    reach = arm.reach
+    if reach is None:
+        return False
+    turn = _part_way(arm.rotation, rotation, _LEAD) @ arm.rotation.T
+    wrist = arm.position + turn @ (reach.wrist - arm.position)
+    now = float(np.linalg.norm(reach.wrist - reach.shoulder))
+    then = float(np.linalg.norm(wrist - reach.shoulder))
+    return then > max(now, reach.longest)
 
 
 def _part_way(start: Array, end: Array, most: float) -> Array:

@@ -14,6 +14,8 @@ _COAST = 0.7
 """How far a hand goes on by itself after its last command, in units of its way in one tick."""
 _TURN_MOST = 0.3
 """Largest turn that is commanded in one tick, radians."""
+_THROWN = 0.008
+"""A hand that goes this far in a tick where it was not sent stops turning, metres."""
 _AT_WALL = 1e-3
 """An action that is shortened by less than this, metres, was not held back."""
 
@@ -32,6 +34,7 @@ class Boundary:
         self._places: Array | None = None
         self._steps: Array | None = None
         """Way of each grip site in the last tick, metres. Shape (arms, 3)."""
+        self._sent: Action | None = None
         self._inside: set[int] = set()
         """Arms that have been inside the box."""
         self.held_back: set[int] = set()
@@ -65,7 +68,8 @@ class Boundary:
                 self.held_back.add(k)
             bounded[own] = cut
             if self._action.kind == "delta_pose":
-                bounded[turn] *= self._share_of_turn(bounded[turn], turn, place, _COAST * step)
+                bounded[turn] *= self._share_of_turn(bounded[turn], turn, k)
+        self._sent = bounded
         return bounded
 
     def _cut(self, numbers: Array, arm: int, place: Array, coast: Array) -> Array:
@@ -84,9 +88,21 @@ class Boundary:
         up, down = up - np.maximum(coast, 0.0), down - np.maximum(-coast, 0.0)
         return np.clip(np.clip(numbers, -down / scale, up / scale), -most, most)
 
-    def _share_of_turn(self, numbers: Array, turn: slice, place: Array, coast: Array) -> float:
-        """Return by how much a rotation is shortened, so that it does not throw the hand."""
-        if self._box is not None and not self._box.holds(place + coast):
+    def _share_of_turn(self, numbers: Array, turn: slice, arm: int) -> float:
+        """Return by how much a rotation is shortened, so that it does not throw the hand.
+
+        A controller that turns the hand against the end of a joint moves it where nobody sent it.
+        """
+        assert self._places is not None
+        assert self._steps is not None
+        place, step = self._places[arm], self._steps[arm]
+        if self._box is not None and not self._box.holds(place + _COAST * step):
             return 0.0
+        astray = step
+        if self._sent is not None:
+            sent = self._sent[turn.start - 3 : turn.start]
+            along = sent / max(float(np.linalg.norm(sent)), 1e-9)
+            astray = step - max(0.0, float(step @ along)) * along
+        free = float(np.clip((_THROWN - np.linalg.norm(astray)) / (0.6 * _THROWN), 0.0, 1.0))
         angle = float(np.linalg.norm(numbers * np.array(self._action.scale[turn])))
-        return min(1.0, _TURN_MOST / max(angle, 1e-9))
+        return free * min(1.0, _TURN_MOST / max(angle, 1e-9))

@@ -186,7 +186,7 @@ class Drive:
         if not answer.commands:
             return (), ("the answer held no command; give at least one, or 'done'",)
         most = self._limits.commands_per_turn
-        remarks = []
+        remarks = list(answer.remarks)
         if len(answer.commands) > most:
             remarks.append(f"only the first {most} of {len(answer.commands)} commands were taken")
         parsed: list[Parsed] = []

@@ -61,10 +61,20 @@ def check_agent(spec: RunSpec) -> None:
     elif kind not in SCRIPTS:
         if not (colon and rest) and "base_url" not in spec.options:
             raise ConfigError(f"unknown agent {name!r}; {suggest(name, KINDS)}")
-        model_agent(spec).check()
+        _check_model(spec)
     elif spec.options.get("think_ahead") == "yes":
         raise ConfigError(f"only models think ahead; {name!r} answers at once")
     limits_of(spec)
+
+
+def _check_model(spec: RunSpec) -> None:
+    agent = model_agent(spec)
+    agent.check()
+    if limits_of(spec).dollars and not agent.priced:
+        raise ConfigError(
+            f"nobody knows what {agent.name!r} costs, so a limit in dollars would limit nothing; "
+            "add --option prices=FILE, or leave --dollars out"
+        )
 
 
 def limits_of(spec: RunSpec) -> Limits:

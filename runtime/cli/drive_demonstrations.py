@@ -30,7 +30,9 @@ class DemonstrationSaver:
 
     def keep(self, record: TurnRecord, view: View) -> None:
         """Keep a turn with its pictures."""
-        driven = DrivenTurn.of(record.state, view.pictures, record.answer, record.results)
+        driven = DrivenTurn.of(
+            record.state, view.pictures, record.answer, record.results, record.refusals
+        )
         self._turns.append(driven)
 
     def begin(self, scene: Scene, spec: EnvSpec, instruction: str, step: Step) -> None:

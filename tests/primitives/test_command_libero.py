@@ -35,24 +35,20 @@ THINGS = ("black bowl", "plate", "cream cheese", "middle drawer", "fish")
 class Bench:
     """A LIBERO scene and an executor in it."""
 
-    def __init__(self, env: LiberoEnv, reach: float = 0.0) -> None:
+    def __init__(self, env: LiberoEnv, bounded: bool = False) -> None:
         self.env, self.places = env, list[Array]()
         self.step = env.reset(Scene(env.task, Init(3), 0))
         start = self.step.proprio.arms[0].ee_pos
-        low = start - np.array([0.10, 0.25, 0.22])
-        high = start + np.array([0.25, 0.25, 0.12])
-        self.room = Box(tuple(low), tuple(high)) if reach else None
-        sight = Sight(
-            RunSpec("libero", "libero_goal", 0, Init(3), sensing="oracle"),
-            env,
-            parse_instruction("put the black bowl on the plate"),
-        )
-        self.sight = sight
+        x, y, z = (float(n) for n in start)
+        room = Box((x - 0.10, y - 0.25, z - 0.22), (x + 0.25, y + 0.25, z + 0.12))
+        self.room = room if bounded else None
+        roles = parse_instruction("put the black bowl on the plate")
+        spec = RunSpec("libero", "libero_goal", 0, Init(3), sensing="oracle")
+        self.sight = Sight(spec, env, roles)
         self.executor = Executor(
             Equipment(
-                env.spec.action, env.spec.arms, env.spec.control_hz, sight.bind, hand=PANDA,
-                errands=parse_instruction("put the black bowl on the plate").steps,
-                workspace=self.room,
+                env.spec.action, env.spec.arms, env.spec.control_hz, self.sight.bind,
+                hand=PANDA, errands=roles.steps, workspace=self.room,
             )
         )  # fmt: skip
 
@@ -133,7 +129,7 @@ def test_a_bowl_is_picked_placed_and_no_longer_held(env: LiberoEnv) -> None:
 
 
 def test_random_commands_stay_in_the_workspace(env: LiberoEnv) -> None:
-    made, rng = Bench(env, reach=1.0), random.Random(4)
+    made, rng = Bench(env, bounded=True), random.Random(4)
     assert made.room is not None
     for _ in range(25):
         wanted = command(rng, ("",), THINGS)
