@@ -10,8 +10,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
-from zetta.primitives.localize.heights import height_grid
-from zetta.primitives.localize.table import Table, seen_table
+from zetta.primitives.localize.table import Table, table_in
 from zetta.primitives.overlays_sheet import Sheet
 from zetta.primitives.projection import place_of, project
 from zetta.runtime.benchmarks import Figure
@@ -136,7 +135,7 @@ def read_pictures(
 def _read_scene(
     observation: Observation, name: str, things: Sequence[Landmark], rng: np.random.Generator
 ) -> Iterator[Reading]:
-    table = seen_table(height_grid(observation))
+    table = table_in(observation)
     if table is None:
         raise ConfigError(f"no table is seen through {name}; there is nothing to draw a grid on")
     reader = _Reader(observation, name, table, rng)
