@@ -12,8 +12,8 @@ ARGS ?=
 # Two at a time; a file stays in one process, because a process renders for one environment only.
 PYTEST_ARGS ?= -n 2 --dist loadfile
 BIN := .venv/bin
-EXTRAS := libero,evolve,llm,dev
-TRAIN_EXTRAS := libero,evolve,train,dev
+EXTRAS := libero,drive,evolve,llm,dev
+TRAIN_EXTRAS := libero,drive,evolve,train,dev
 # Tests speak to our servers with it. It declares numpy below 2 and runs with newer ones, so pip must
 # not read what it declares; what it needs is in the base and in the extra dev.
 OPENPI_CLIENT := openpi-client==0.1.2

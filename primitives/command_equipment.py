@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
-from zetta.primitives.command_limits import Box
 from zetta.primitives.commands import Command
 from zetta.primitives.grasp_evidence import GraspWatch
 from zetta.primitives.grasps import PANDA, HandGeometry
@@ -27,6 +27,7 @@ from zetta.runtime.core import (
 )
 from zetta.runtime.errors import ConfigError, suggest
 from zetta.runtime.tracking import ARM_SIZE
+from zetta.runtime.workspace import Box
 
 RobotMaker: TypeAlias = Callable[[Errand, int], Robot]
 """Binds the localiser to an errand and gives the robot of an arm for it; called again with what is
@@ -102,6 +103,7 @@ class Memory:
         self._grippers: tuple[float, ...] | None = None
         self.limbs: list[Limb] = []
         self.heights: HeightGrid | None = None
+        self._t = math.nan
         self.now: Proprio
 
     def begin(self, proprio: Proprio) -> None:
@@ -109,11 +111,14 @@ class Memory:
         hand = self._equipment.hand
         self.limbs = [Limb(arm, GraspWatch(hand)) for arm in proprio.arms]
         self._grippers = self.heights = None
+        self._t = math.nan
         self.notice(proprio)
 
     def notice(self, proprio: Proprio) -> None:
-        """Note what is felt."""
-        self.now = proprio
+        """Note what is felt, once at each tick."""
+        if proprio.t == self._t:
+            return
+        self.now, self._t = proprio, proprio.t
         for k, (limb, state) in enumerate(zip(self.limbs, proprio.arms, strict=True)):
             limb.watch.feel(state, self._closing(k), proprio.t)
 

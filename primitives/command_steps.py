@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-import numpy as np
-
 from zetta.primitives import command_arms, motions
 from zetta.primitives.catalogue import WAIT_MOST
 from zetta.primitives.command_endings import Ending, ending_of, refused
 from zetta.primitives.command_equipment import Equipment, Memory
-from zetta.primitives.command_frames import axis_of, camera_axes, pointing
+from zetta.primitives.command_frames import axes_of, pointing, world_displacement
 from zetta.primitives.command_things import (
     ThingCommand,
     errand_of,
@@ -22,12 +20,12 @@ from zetta.primitives.commands import (
     MOVE_MOST,
     POLICY_TICKS_MOST,
     TURN_MOST_DEG,
+    TURNS,
     ArmCommand,
     BaseMove,
     BaseTurn,
     Command,
     Done,
-    Frame,
     Gripper,
     Home,
     Move,
@@ -39,9 +37,9 @@ from zetta.primitives.commands import (
     Wait,
 )
 from zetta.primitives.motions import Steps
-from zetta.primitives.motions_frames import angle_between, matrix_of
+from zetta.primitives.motions_frames import matrix_of
 from zetta.primitives.roles import Errand
-from zetta.runtime.core import Array, Estimate, Look
+from zetta.runtime.core import Camera, Estimate, Look
 from zetta.runtime.errors import ConfigError, suggest
 
 _OPEN, _SHUT = 0.97, 0.03
@@ -66,8 +64,7 @@ def arm_steps(
         case Point(direction):
             arm = yield from memory.started(index)
             goal = pointing(direction, arm.rotation, memory.ahead())
-            asked = angle_between(goal, arm.rotation)
-            return (yield from command_arms.turn_to(arm, goal, asked))
+            return (yield from command_arms.turn_to(arm, goal))
         case Gripper(opening):
             return (yield from _grip(memory, opening, index))
         case Home():
@@ -115,23 +112,20 @@ def _within(what: str, value: float, low: float, high: float, unit: str) -> None
 # --------------------------------------------------------------------------- free motion
 
 
-def _axes(equipment: Equipment, rotation: Array, frame: Frame, camera: str) -> Array:
-    """Return the axes of a frame as columns, world frame. Shape (3, 3)."""
-    if frame == "world":
-        return np.eye(3)
-    if frame == "gripper":
-        return rotation
+def _camera(equipment: Equipment, command: Move | Rotate) -> Camera | None:
+    """Return the camera whose frame a command speaks of; None where it speaks of no camera."""
+    if command.frame != "camera":
+        return None
     if equipment.camera is None:
         raise ConfigError("there is no calibrated camera here; use the frame world or gripper")
-    return camera_axes(equipment.camera(camera))
+    return equipment.camera(command.camera)
 
 
 def _move(equipment: Equipment, memory: Memory, command: Move, index: int) -> Steps[Ending]:
     for axis, value in zip("xyz", command.displacement, strict=True):
         _within(f"move {axis}", 100.0 * value, -100.0 * MOVE_MOST, 100.0 * MOVE_MOST, "cm")
     arm = yield from memory.started(index)
-    axes = _axes(equipment, arm.rotation, command.frame, command.camera)
-    way = axes @ np.array(command.displacement)
+    way = world_displacement(command, arm.rotation, _camera(equipment, command))
     box = equipment.workspace
     return (yield from command_arms.displace(arm, way, box, command.until_contact))
 
@@ -140,8 +134,9 @@ def _rotate(equipment: Equipment, memory: Memory, command: Rotate, index: int) -
     angle = math.degrees(command.angle)
     _within(f"rotate {command.turn}", round(angle, 9), -TURN_MOST_DEG, TURN_MOST_DEG, "degrees")
     arm = yield from memory.started(index)
-    axes = _axes(equipment, arm.rotation, command.frame, command.camera)
-    return (yield from command_arms.rotate(arm, axis_of(command.turn, axes), command.angle))
+    axes = axes_of(command.frame, arm.rotation, _camera(equipment, command))
+    axis = axes[:, TURNS.index(command.turn)]
+    return (yield from command_arms.rotate(arm, axis, command.angle))
 
 
 def _home(equipment: Equipment, memory: Memory, index: int) -> Steps[Ending]:

@@ -151,13 +151,13 @@ class _Reader:
         if not where:
             return None
         first, *more = where
+        if first.object and not noun(first.object)[0]:
+            return None  # "on the": nothing is named
         place = (
             destination_of_plain(first, self._container)
             if not first.object or first.object in PRONOUNS
             else destination(first)
         )
-        if place is not None and not place.whole:
-            return None  # "on the two"
         if place is not None and more:
             return replace(place, phrase=_related(place.phrase, more))
         return place

@@ -745,6 +745,10 @@ class EpisodeResult:
     interventions: int
     wall_s: float
     success_at_reset: bool = False
+    success_at_end: bool = False
+    """The goal held at the last tick, which differs where an episode goes on after its success."""
+    first_success: int | None = None
+    """Ticks after which the goal held for the first time; None where it never did."""
     late_ticks: int = 0
     inferences: int = 0
     scene_digest: str = ""

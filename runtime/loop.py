@@ -74,6 +74,7 @@ class Episode:
         sinks: Sequence[EpisodeSink] = (),
         clock: Clock | None = None,
         any_profile: bool = False,
+        ends_on_success: bool = True,
     ) -> None:
         """Put the parts together and refuse those that do not fit.
 
@@ -89,6 +90,9 @@ class Episode:
             sinks: receive every tick, in order.
             clock: paces the ticks at the control rate; None runs as fast as it can.
             any_profile: see `check_compatible`.
+            ends_on_success: False lets whoever drives say when it is over, which then is no hint
+                from simulator truth; the success still counts from the first tick at which the
+                goal holds.
 
         Raises:
             SpecMismatch: policy and environment disagree.
@@ -117,6 +121,8 @@ class Episode:
         self._listening: list[EpisodeSink] = []
         self._stop: Stop | None = None
         self._begun = False
+        self._ends_on_success = ends_on_success
+        self._first_success: int | None = None
 
     @property
     def index(self) -> int:
@@ -338,7 +344,8 @@ class Episode:
             self._hand_back()
             if self._policy is None:
                 ending = "completed" if wish.completed else "gave up"
-                self._end("abort", f"{source} {ending}: {wish.reason}".rstrip(": "))
+                reason: EndReason = "abort" if self._first_success is None else "success"
+                self._end(reason, f"{source} {ending}: {wish.reason}".rstrip(": "))
                 return None
         if self._policy is None:
             self._end("abort", "nobody drives: there is no policy and no motion")
@@ -352,12 +359,16 @@ class Episode:
         return check(row)
 
     def _end_if_over(self, step: Step) -> None:
-        if step.success:
+        if step.success and self._first_success is None:
+            self._first_success = self._sources.total()
+        solved = self._first_success is not None
+        spent = self._sources.total() >= self._scene.task.max_steps
+        if step.success and self._ends_on_success:
             self._end("success")
-        elif step.terminated:
+        elif step.terminated and not solved:
             self._end("terminated", "the environment ended the episode without success")
-        elif step.truncated or self._sources.total() >= self._scene.task.max_steps:
-            self._end("truncated")
+        elif spent or (step.truncated and self._ends_on_success):
+            self._end("success" if solved else "truncated")
 
     def _end(self, reason: EndReason, detail: str = "") -> None:
         if self._motion is not None:
@@ -366,6 +377,8 @@ class Episode:
             scene=self._scene,
             success=reason == "success",
             reason=reason,
+            success_at_end=self._step.success,
+            first_success=self._first_success,
             ticks=self._sources.total(),
             sources=dict(self._sources),
             interventions=self._interventions,

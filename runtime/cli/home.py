@@ -6,11 +6,16 @@ import os
 from pathlib import Path
 
 
-def home_library() -> Path:
-    """Return the folder of the user's library, which need not exist."""
+def data_home() -> Path:
+    """Return the folder of what the user keeps, which need not exist."""
     named = os.environ.get("XDG_DATA_HOME", "")
     home = Path(named) if named.startswith("/") else Path.home() / ".local" / "share"
-    return home / "zetta" / "library"
+    return home / "zetta"
+
+
+def home_library() -> Path:
+    """Return the folder of the user's library, which need not exist."""
+    return data_home() / "library"
 
 
 def key_path() -> Path:

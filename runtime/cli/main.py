@@ -26,8 +26,9 @@ VERBS: Final[Mapping[str, str]] = {
     "replay": "draw a logged episode again: MP4 or picture strip",
     "train": "train an embedded model from nothing",
     "serve": "put a policy behind a socket, for other processes and machines",
+    "drive": "let an agent drive through semantic commands: script, person, model",
     "sims": "list simulators and how to install them",
-    "evolve": "measure the gate that promotes skills",
+    "evolve": "turn failures into skills, through an honest gate",
     "critics": "list, check, replay and calibrate critics",
     "skills": "make, check and sign skills; keep, try and carry a library of them",
     "bench": "measure speed against a baseline",
@@ -47,6 +48,9 @@ EXTRA_OF_PACKAGE: Final[Mapping[str, str]] = {
     "onnxscript": "train",
     "sklearn": "evolve",
     "prometheus_client": "serve",
+    "mink": "drive",
+    "daqp": "drive",
+    "prompt_toolkit": "drive",
 }
 
 

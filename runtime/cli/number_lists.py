@@ -1,6 +1,8 @@
-"""Lists of numbers as people type them: `0-9`, `3`, `0,2,5-7`."""
+"""Numbers, names and values as people type them: `0-9`, `0,2,5-7`, `NAME=VALUE`."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from zetta.runtime.errors import ConfigError
 
@@ -53,3 +55,34 @@ def parse_names(text: str, option: str) -> tuple[str, ...]:
     if not all(names) or len(set(names)) < len(names):
         raise ConfigError(f"{option} takes names separated by commas, each once, got {text!r}")
     return names
+
+
+def number(text: str, what: str) -> float:
+    """Return `text` as a finite number.
+
+    Raises:
+        ConfigError: it is none.
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not abs(value) < float("inf"):
+        raise ConfigError(f"{what} is a number, got {text!r}")
+    return value
+
+
+def named_values(texts: Sequence[str]) -> dict[str, str]:
+    """Return what `--option` was given, by name; the last one of a name counts.
+
+    Raises:
+        ConfigError: one is not `NAME=VALUE`.
+    """
+    return dict(_name_and_value(text) for text in texts)
+
+
+def _name_and_value(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise ConfigError(f"--option takes NAME=VALUE, got {text!r}")
+    return name, value

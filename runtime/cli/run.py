@@ -2,78 +2,19 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from zetta.runtime.cli import output
-from zetta.runtime.cli.assemble import check_inference, check_options, find_simulator
-from zetta.runtime.cli.graphics import choose_graphics
+from zetta.runtime.cli.assemble import find_simulator
+from zetta.runtime.cli.options import check_inference, check_options
 from zetta.runtime.cli.output import Json
-from zetta.runtime.cli.run_episodes import (
-    RESULT,
-    EpisodeReport,
-    Facts,
-    Manner,
-    run_here,
-    run_in_children,
-    tasks_of,
-)
+from zetta.runtime.cli.run_answer import carry_out, tell
+from zetta.runtime.cli.run_episodes import Manner
 from zetta.runtime.cli.run_plan import DEFAULTS, Wishes, plan
-from zetta.runtime.core import RunSpec, Simulator
-from zetta.runtime.success_rates import wilson
-
-
-@dataclass(slots=True)
-class _Answer:
-    """The answer as it grows; written to the run folder after every episode."""
-
-    folder: Path
-    spec: RunSpec
-    command: str
-    reports: list[EpisodeReport] = field(default_factory=list)
-    facts: Facts = field(default_factory=Facts)
-
-    def keep(self, report: EpisodeReport, facts: Facts) -> None:
-        """Add one episode and save."""
-        self.reports.append(report)
-        if facts.versions:
-            self.facts = facts
-        temporary = self.folder / f".{RESULT}.part"
-        temporary.write_text(json.dumps(self.to_json(), indent=1, allow_nan=False) + "\n")
-        temporary.replace(self.folder / RESULT)
-
-    @property
-    def scored(self) -> list[EpisodeReport]:
-        """Episodes that were carried out; errors are no score."""
-        return [report for report in self.reports if report.error is None]
-
-    def to_json(self) -> Mapping[str, Json]:
-        """Return the contract object."""
-        scored = self.scored
-        successes = sum(report.success for report in scored)
-        episodes: list[Json] = [asdict(report) for report in self.reports]
-        return {
-            "episodes": episodes,
-            "successes": successes,
-            "n": len(scored),
-            "errors": len(self.reports) - len(scored),
-            "interval": list(wilson(successes, len(scored))),
-            "sim": self.spec.sim,
-            "policy": dict(self.facts.policy),
-            "bundle": self.facts.bundle or self.spec.bundle,
-            "render_profile": self.facts.render_profile,
-            "sensing": self.spec.sensing,
-            "oracle": self.spec.sensing == "oracle",
-            "options": dict(self.spec.options),
-            "versions": dict(self.facts.versions),
-            "command": self.command,
-            "folder": str(self.folder),
-        }
+from zetta.runtime.core import Simulator
 
 
 def command(
@@ -128,6 +69,7 @@ def command(
     signals: Annotated[
         bool, typer.Option("--signals", help="Show the signals while an episode runs.")
     ] = False,
+    option: Annotated[list[str] | None, typer.Option(help="Further NAME=VALUE.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of this run; new or empty.")] = None,
     show_list: Annotated[bool, typer.Option("--list", help="List suites and tasks.")] = False,
     require_success: Annotated[
@@ -143,7 +85,7 @@ def command(
     wishes = Wishes(
         sim, suite, task, init, seed, episodes, policy, policy_seed, temperature, render, sensing,
         any_profile, worker, bundle, recovery_share, shadow, localizer, signals,
-        calibration, critic_isolation, inference,
+        calibration, critic_isolation, inference, tuple(option or ()),
     )  # fmt: skip
     specs = plan(wishes, simulator)
     check_options(specs[0])
@@ -151,108 +93,14 @@ def command(
     if video is None:
         video = wishes.only_sim and sim in DEFAULTS and DEFAULTS[sim].video
     manner = Manner(video=video, realtime=realtime, signals=signals)
-    answer = _run(specs, manner, simulator, out)
+    answer = carry_out(specs, manner, simulator, out)
     if as_json:
         output.emit(answer.to_json())
     else:
-        _tell(answer, wishes)
+        tell(answer, wishes)
     failed = require_success and not all(report.success for report in answer.reports)
     if failed or len(answer.scored) < len(answer.reports):
         raise typer.Exit(1)
-
-
-def _run(
-    specs: Sequence[RunSpec], manner: Manner, simulator: Simulator, out: Path | None
-) -> _Answer:
-    first = specs[0]
-    typed = output.command_line()
-    answer = _Answer(output.run_folder("run", out), first, typed)
-    output.note(_announcement(specs, simulator))
-    output.note(choose_graphics(first.sim))
-    try:
-        if len(list(tasks_of(specs))) == 1:
-            run_here(specs, answer.folder, manner, typed, answer.keep)
-        else:
-            run_in_children(
-                specs, answer.folder, lambda spec: _arguments(spec, specs, manner), answer.keep
-            )
-    except KeyboardInterrupt:
-        output.note(f"stopped; the {len(answer.reports)} finished episodes are in {answer.folder}")
-        raise
-    return answer
-
-
-def _announcement(specs: Sequence[RunSpec], simulator: Simulator) -> str:
-    first = specs[0]
-    tasks = list(tasks_of(specs))
-    what = f"{first.suite} task {first.task}" if len(tasks) == 1 else f"{len(tasks)} tasks"
-    instruction = f": {simulator.task(*tasks[0]).instruction}" if len(tasks) == 1 else ""
-    oracle = " - ORACLE, it may read simulator truth" if first.sensing == "oracle" else ""
-    wait = DEFAULTS[first.sim].building if first.sim in DEFAULTS else "a while"
-    return (
-        f"{first.sim}: {what}{instruction}\n"
-        f"{len(specs)} episode{'s' if len(specs) > 1 else ''} with {first.policy}, "
-        f"bundle {first.bundle}, sensing {first.sensing}{oracle}, render {first.render}\n"
-        f"building the world takes {wait}"
-    )
-
-
-def _arguments(spec: RunSpec, specs: Sequence[RunSpec], manner: Manner) -> list[str]:
-    """Return the options with which a child runs the task of `spec`."""
-    count = sum((s.suite, s.task) == (spec.suite, spec.task) for s in specs)
-    options = {
-        "--sim": spec.sim,
-        "--suite": spec.suite,
-        "--task": str(spec.task),
-        "--init": str(spec.layout),
-        "--seed": str(spec.seed),
-        "--episodes": str(count),
-        "--policy": spec.policy,
-        "--policy-seed": str(spec.policy_seed),
-        "--render": spec.render,
-        "--sensing": spec.sensing,
-        "--bundle": spec.bundle,
-    }
-    for name in (
-        "temperature", "recovery_share", "localizer", "calibration", "critic_isolation",
-        "inference",
-    ):  # fmt: skip
-        if name in spec.options:
-            options[f"--{name.replace('_', '-')}"] = spec.options[name]
-    arguments = [part for pair in options.items() for part in pair]
-    flags = {
-        "--video": manner.video,
-        "--no-video": not manner.video,
-        "--realtime": manner.realtime,
-        "--any-profile": "any_profile" in spec.options,
-        "--worker": "worker" in spec.options,
-        "--shadow": "shadow" in spec.options,
-        "--signals": manner.signals,
-    }
-    return [*arguments, *(flag for flag, wanted in flags.items() if wanted)]
-
-
-def _tell(answer: _Answer, wishes: Wishes) -> None:
-    """Print the summary; the last line is where to look."""
-    scored, reports = answer.scored, answer.reports
-    successes = sum(report.success for report in scored)
-    low, high = wilson(successes, len(scored))
-    if len(reports) > 1:
-        rows = [[report.name, report.verdict] for report in reports]
-        output.answer(output.table(["episode", "outcome"], rows))
-    errors = len(reports) - len(scored)
-    output.answer(
-        f"solved {successes}/{len(scored)} (95 % interval {100 * low:.0f}-{100 * high:.0f} %)"
-        + (f", {errors} with errors and no score" if errors else "")
-        + (" [oracle]" if answer.spec.sensing == "oracle" else "")
-    )
-    if wishes.only_sim and wishes.sim in DEFAULTS:
-        output.answer("next:")
-        for line in DEFAULTS[wishes.sim].next:
-            output.answer(f"  {line}")
-    last = reports[-1]
-    shown = last.video or last.strip if len(reports) == 1 else None
-    output.answer(f"look at {shown or answer.folder}")
 
 
 def _list(simulator: Simulator, suite: str | None, as_json: bool) -> None:

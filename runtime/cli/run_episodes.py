@@ -12,7 +12,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
+from zetta.primitives.agent.drive_log import summary_of
 from zetta.runtime.cli import output
+from zetta.runtime.cli.agents import agent_name
 from zetta.runtime.cli.assemble import Assembled, Assembler
 from zetta.runtime.cli.live import LiveLine
 from zetta.runtime.cli.live_signals import LiveSignals
@@ -60,6 +62,20 @@ class EpisodeReport:
     detail: str = ""
     error: str | None = None
     """Why the episode could not be carried out; such an episode is no score."""
+    first_success: int | None = None
+    """Ticks after which the goal held for the first time; None where it never did."""
+    success_at_end: bool = False
+    agent: str = ""
+    """Who drove by commands; empty where nobody did. What follows is about such a drive."""
+    turns: int = 0
+    commands: int = 0
+    """Commands that were carried out."""
+    verified: bool | None = None
+    """What the evidence says in the end, without simulator truth; None where it cannot tell."""
+    ended: str = ""
+    """Why the drive was over."""
+    spent: Mapping[str, float] = field(default_factory=dict)
+    """Requests, tokens, dollars and seconds of thinking."""
 
     @property
     def name(self) -> str:
@@ -168,10 +184,16 @@ def _run_one(spec: RunSpec, assembled: Assembled, log: Path) -> EpisodeReport:
     }
     if result is not None:
         same = ("success", "success_at_reset", "reason", "ticks", "interventions", "inferences")
-        for name in (*same, "late_ticks", "scene_digest", "detail", "wall_s"):
+        told = ("late_ticks", "scene_digest", "detail", "wall_s", "first_success", "success_at_end")
+        for name in (*same, *told):
             known[name] = getattr(result, name)
         known["sources"] = dict(result.sources)
         known["recoveries"] = to_json(result.recoveries)
+    if assembled.drive is not None:
+        summary = summary_of(assembled.drive, agent_name(spec), "")
+        for name in ("agent", "turns", "commands", "verified", "ended"):
+            known[name] = getattr(summary, name)
+        known["spent"] = asdict(summary.spent)
     return EpisodeReport(**known)
 
 

@@ -10,7 +10,7 @@ from typing import Final, cast
 from zetta.runtime import registry
 from zetta.runtime.cli.assemble import find_scene
 from zetta.runtime.cli.home import home_library
-from zetta.runtime.cli.number_lists import parse_numbers
+from zetta.runtime.cli.number_lists import named_values, parse_numbers
 from zetta.runtime.core import Init, Layout, RunSpec, Sampled, Sensing, Simulator
 from zetta.runtime.errors import ConfigError
 from zetta.skills.bundles import pinned
@@ -80,6 +80,8 @@ class Wishes:
     calibration: Path | None = None
     critic_isolation: str = "none"
     inference: str = "sync"
+    options: tuple[str, ...] = ()
+    """Further ones, each `NAME=VALUE`."""
 
     @property
     def only_sim(self) -> bool:
@@ -114,8 +116,7 @@ def plan(wishes: Wishes, simulator: Simulator) -> tuple[RunSpec, ...]:
         render=wishes.render,
         options=_options(wishes),
     )
-    if not first.policy.startswith(registry.ORACLE_PREFIX):
-        registry.check_policy(first.policy)
+    registry.check_policy(first.policy)
     suites = simulator.suites()
     count = suites.get(first.suite, 1)
     specs = [
@@ -136,7 +137,7 @@ def _defaults(sim: str, simulator: Simulator) -> Defaults:
 
 
 def _options(wishes: Wishes) -> dict[str, str]:
-    options: dict[str, str] = {}
+    options = named_values(wishes.options)
     if wishes.temperature is not None:
         options["temperature"] = f"{wishes.temperature:g}"
     if wishes.any_profile:

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
 
+from zetta.primitives.agent.verifier import Seen
 from zetta.primitives.grasps import HANDS, PANDA
 from zetta.primitives.localize.oracle import OracleFinder
 from zetta.primitives.localize.role_localizer import RoleLocalizer, TracksState
@@ -175,6 +176,17 @@ class Sight:
         self._arm, self._current, self._last_seen = arm, binding.localizer, binding.last_seen
         self.bound = tuple(errand.phrases)
         return binding.robot
+
+    def locator(self, errand: Errand) -> Callable[[], Seen]:
+        """Return what looks for the things of an errand, and follows them from look to look."""
+        own = self._localizer(errand)
+        roles = tuple(errand.phrases)
+
+        def look() -> Seen:
+            observation = self._sensed(self._env.observe(self.cameras, depth=True))
+            return Seen(own.locate(observation, roles), own.heights(observation))
+
+        return look
 
     def bind_instruction(self) -> None:
         """Let looks mean the things of the whole instruction again, as skills expect."""

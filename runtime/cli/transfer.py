@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from zetta.runtime.cli import output
-from zetta.runtime.cli.assemble import check_options, find_simulator
+from zetta.runtime.cli.assemble import find_simulator
 from zetta.runtime.cli.episodes import FACTORY
 from zetta.runtime.cli.evaluation_request import (
     default_policy,
-    named_values,
     one_of_each,
     sensing_level,
 )
 from zetta.runtime.cli.home import home_library
+from zetta.runtime.cli.number_lists import named_values
+from zetta.runtime.cli.options import check_options
 from zetta.runtime.cli.run_plan import task_numbers
 from zetta.runtime.cli.scene_keys import folder_key
 from zetta.runtime.cli.worker_environment import pool_settings

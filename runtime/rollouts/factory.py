@@ -73,6 +73,13 @@ class EpisodeRecord:
     """What skills did, in order."""
     actions: str = ""
     """SHA-256 of all actions and who gave them; empty when nobody kept it."""
+    first_success: int | None = None
+    """Ticks after which the goal held for the first time; None where it never did."""
+    verified: bool | None = None
+    """What the evidence said of a drive in the end, without simulator truth; None elsewhere, and
+    where it could not tell."""
+    commands: int = 0
+    """Commands that an agent carried out."""
 
 
 def record_of(
@@ -98,6 +105,7 @@ def record_of(
         detail=result.detail,
         recoveries=result.recoveries,
         actions=actions,
+        first_success=result.first_success,
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from zetta.runtime.arm_model import ArmModel
 from zetta.runtime.core import (
     Action,
     ActionSpec,
@@ -31,7 +32,8 @@ from zetta.runtime.core import (
     read_only,
 )
 from zetta.runtime.errors import ConfigError, InfraError, SpecMismatch
-from zetta.sims.libero import catalog, engine
+from zetta.runtime.workspace import Box
+from zetta.sims.libero import arm, catalog, engine
 from zetta.sims.libero.landmarks import landmarks
 from zetta.sims.libero.rendering import Renderer, profile
 from zetta.sims.libero.snapshots import dump, load, model_digest
@@ -225,6 +227,14 @@ class LiberoEnv:
     def landmarks(self) -> tuple[Landmark, ...]:
         """Return every named thing, part and place; simulator truth."""
         return landmarks(self.control)
+
+    def arm_model(self, index: int) -> ArmModel | None:
+        """Return the kinematics of the arm, read from the running simulation."""
+        return arm.arm_model(self.control) if index == 0 else None
+
+    def workspace(self, index: int) -> Box | None:
+        """Return where the hand may be, over what the things of this task stand on."""
+        return arm.workspace(self.control) if index == 0 else None
 
     def renderer(self) -> Renderer:
         """Return what draws the pictures, for labels."""

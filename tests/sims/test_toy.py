@@ -253,17 +253,20 @@ def test_truncation_is_the_budget_and_no_termination() -> None:
     env.step(REST)
 
 
-def test_stepping_after_success_raises_until_a_restore() -> None:
+def test_stepping_after_success_goes_on_and_after_the_budget_raises_until_a_restore() -> None:
     env = world()
     snapshot = env.snapshot()
     solve(env)
+    spent = round(env.observe().proprio.t * env.spec.control_hz)
+    for _ in range(spent, env.toy.task.max_steps):
+        assert env.step(REST).success
     ended = env.snapshot()
-    with pytest.raises(SpecMismatch, match="success"):
+    with pytest.raises(SpecMismatch, match="budget"):
         env.step(REST)
     env.restore(snapshot)
     env.step(REST)
     env.restore(ended)
-    with pytest.raises(SpecMismatch, match="success"):
+    with pytest.raises(SpecMismatch, match="budget"):
         env.step(REST)
 
 

@@ -12,8 +12,9 @@ import pytest
 from zetta.critics.confinement import why_not
 from zetta.critics.isolation import IsolatedMonitor
 from zetta.runtime.cli import main as cli
-from zetta.runtime.cli.assemble import Assembler, check_options, find_simulator
+from zetta.runtime.cli.assemble import Assembler, find_simulator
 from zetta.runtime.cli.evaluation_request import Typed, request, typed_command
+from zetta.runtime.cli.options import check_options
 from zetta.runtime.cli.run import _arguments
 from zetta.runtime.cli.run_episodes import Manner
 from zetta.runtime.cli.run_plan import Wishes, plan

@@ -12,8 +12,8 @@ import pytest
 from tests.runtime.scripted_parts import Notebook
 from zetta.critics.shadow import replay_verdicts
 from zetta.primitives.roles import parse_instruction
-from zetta.runtime.cli.assemble import check_options
 from zetta.runtime.cli.deploy import bundle_of, deploy, split_bundle
+from zetta.runtime.cli.options import check_options
 from zetta.runtime.cli.replay_critics import monitor_of
 from zetta.runtime.cli.sight import Sight
 from zetta.runtime.core import (

@@ -1,0 +1,145 @@
+"""`zetta drive`: an agent drives the robot through semantic commands."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from zetta.primitives.command_grammar import GRAMMAR
+from zetta.runtime.cli import output
+from zetta.runtime.cli.assemble import find_simulator
+from zetta.runtime.cli.options import check_options
+from zetta.runtime.cli.run_answer import carry_out, tell
+from zetta.runtime.cli.run_episodes import Manner, tasks_of
+from zetta.runtime.cli.run_plan import DEFAULTS, Wishes, plan
+from zetta.runtime.errors import ConfigError
+from zetta.runtime.registry import AGENT_PREFIX
+
+UNLIMITED_TICKS = 5000
+"""Ticks of an episode without the published budget: more than all turns can use."""
+
+
+def command(
+    sim: Annotated[str, typer.Option(help="Simulator; `zetta sims list` names them.")] = "libero",
+    suite: Annotated[str | None, typer.Option(help="Suite of tasks.")] = None,
+    task: Annotated[str | None, typer.Option(help="Task number, or 0,2-4, or all.")] = None,
+    init: Annotated[
+        str | None, typer.Option(help="Number of an init state, or 'sampled'. Default 0.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the scene.")] = 0,
+    episodes: Annotated[
+        int, typer.Option(help="Episodes of each task: inits K, K+1, ... or seeds N, N+1, ...")
+    ] = 1,
+    agent: Annotated[
+        str,
+        typer.Option(help="scripted, human, replay:FILE, openai:MODEL, anthropic:MODEL."),
+    ] = "scripted",
+    base_url: Annotated[str, typer.Option(help="Where the model is served, if elsewhere.")] = "",
+    policy: Annotated[
+        str, typer.Option(help="Policy behind the command `policy`; none by default.")
+    ] = "",
+    sensing: Annotated[
+        str, typer.Option(help="Highest level used: vision, or oracle to see what sight costs.")
+    ] = "vision",
+    turns: Annotated[int, typer.Option(help="Answers that the agent may give.")] = 45,
+    commands_per_turn: Annotated[int, typer.Option(help="Commands of one answer.")] = 4,
+    tokens: Annotated[int, typer.Option(help="Tokens it may use; 0 for no limit.")] = 0,
+    dollars: Annotated[float, typer.Option(help="Money it may spend; 0 for no limit.")] = 0.0,
+    seconds: Annotated[float, typer.Option(help="Time it may take; 0 for no limit.")] = 0.0,
+    steps: Annotated[
+        str, typer.Option(help="Ticks of an episode: published, unlimited, or a number.")
+    ] = "unlimited",
+    overlays: Annotated[
+        str, typer.Option(help="Drawn into its pictures: all, none, or such as grid,cross,marks.")
+    ] = "all",
+    demonstrations: Annotated[
+        Path | None, typer.Option(help="Folder of demonstrations that it is shown.")
+    ] = None,
+    shots: Annotated[int, typer.Option(help="How many of them, 0 to 8.")] = 1,
+    think_ahead: Annotated[
+        bool, typer.Option("--think-ahead", help="Ask a model while the last motion still runs.")
+    ] = False,
+    realtime: Annotated[
+        bool, typer.Option("--realtime", help="Run at the control rate; the arm holds meanwhile.")
+    ] = False,
+    bundle: Annotated[
+        str, typer.Option(help="Skills behind the command `skill`; none by default.")
+    ] = "none",
+    localizer: Annotated[
+        str | None, typer.Option(help="What finds things in pictures; each simulator has its own.")
+    ] = None,
+    video: Annotated[bool, typer.Option(help="Write an MP4 of each episode.")] = False,
+    render: Annotated[str, typer.Option(help="Render profile: fast or full.")] = "fast",
+    option: Annotated[list[str] | None, typer.Option(help="Further NAME=VALUE.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of this run; new or empty.")] = None,
+    grammar: Annotated[bool, typer.Option("--grammar", help="Show the commands.")] = False,
+    require_success: Annotated[
+        bool, typer.Option("--require-success", help="Exit 1 unless every episode is solved.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Let an agent drive: a script, a person, a record, or a model that sees pictures."""
+    if grammar:
+        _show_grammar(as_json)
+        return
+    simulator = find_simulator(sim)
+    told = {
+        "turns": f"{turns}",
+        "commands_per_turn": f"{commands_per_turn}",
+        "tokens": f"{tokens}",
+        "dollars": f"{dollars:g}",
+        "drive_s": f"{seconds:g}",
+        "step_budget": _step_budget(steps),
+        "overlays": overlays,
+        "vla": policy,
+        "base_url": base_url,
+        "think_ahead": "yes" if think_ahead else "",
+        "demonstrations": "" if demonstrations is None else str(demonstrations),
+        "shots": f"{shots}" if demonstrations is not None else "",
+    }
+    given = tuple(f"{name}={value}" for name, value in told.items() if value)
+    wishes = Wishes(
+        sim,
+        suite,
+        task,
+        init,
+        seed,
+        episodes,
+        AGENT_PREFIX + agent,
+        sensing=sensing,
+        render=render,
+        bundle=bundle,
+        localizer=localizer,
+        options=(*given, *(option or ())),
+    )
+    if suite is None and sim in DEFAULTS:
+        wishes = replace(wishes, suite=DEFAULTS[sim].suite)
+    specs = plan(wishes, simulator)
+    check_options(specs[0])
+    if agent == "human" and len(list(tasks_of(specs))) > 1:
+        raise ConfigError("a person drives one task at a time; name one with --task")
+    answer = carry_out(specs, Manner(video=video, realtime=realtime), simulator, out, "drive")
+    if as_json:
+        output.emit(answer.to_json())
+    else:
+        tell(answer, wishes)
+    failed = require_success and not all(report.success for report in answer.reports)
+    if failed or len(answer.scored) < len(answer.reports):
+        raise typer.Exit(1)
+
+
+def _step_budget(text: str) -> str:
+    """Return the option `step_budget` for `--steps`; empty for the published number."""
+    if text == "published":
+        return ""
+    return f"{UNLIMITED_TICKS}" if text == "unlimited" else text
+
+
+def _show_grammar(as_json: bool) -> None:
+    if as_json:
+        output.emit({"grammar": GRAMMAR})
+    else:
+        output.answer(GRAMMAR)
