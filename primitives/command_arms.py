@@ -74,7 +74,7 @@ def _outside(box: Box, goal: Array, way: Array) -> Ending:
     x, y, z = (100.0 * float(n) for n in goal)
     detail = (
         f"it would go to x {x:.1f}, y {y:.1f}, z {z:.1f} cm, outside of the workspace "
-        f"({box} cm); it did not move"
+        f"({box}); it did not move"
     )
     return Ending(False, "limit", detail, way, float(np.linalg.norm(way)))
 
@@ -256,7 +256,7 @@ def set_gripper(arm: Arm, share: float) -> Steps[Ending]:
     wanted = share * arm.hand.opening
     position, rotation = arm.position, arm.rotation
     coast = 0.0
-    for command in (0.5, 0.5, share):
+    for command in (0.5, 0.5, 0.5, 0.5, share):
         closing = arm.opening > wanted
         stopped = yield from _drive_fingers(arm, wanted, coast)
         if stopped and closing:
@@ -279,7 +279,7 @@ def _drive_fingers(arm: Arm, wanted: float, coast: float) -> Steps[bool]:
     way = -1.0 if arm.closing else 1.0
     before, still = arm.opening, 0
     for tick in range(arm.ticks(2.0)):
-        if way * (wanted - arm.opening) <= coast:
+        if tick and way * (wanted - arm.opening) <= coast:
             return False
         yield from arm.toward(position, rotation)
         still = still + 1 if abs(arm.opening - before) < STILL else 0

@@ -97,14 +97,14 @@ def _figures_about(name: str, kept: Sequence[Reading], linear: Array) -> Iterato
         "told": [math.dist(read_linearly(np.array(r.at), told), r.truth) for r in read],
         "calibrated": [math.dist(r.calibrated, r.truth) for r in read],
     }
-    raised = name.endswith("raised")
+    judged = not name.endswith("raised")
     for share, label in ((0.5, "p50"), (0.9, "p90")):
         cm = {who: 100.0 * float(np.quantile(each, share)) for who, each in errors.items()}
         yield Figure(
             f"{name}_grid_{label}", cm["grid"], "cm", cm["linear"], cm["linear"] / cm["grid"],
-            TARGET if label == "p50" and not raised else None,
+            TARGET if judged and label == "p50" else None,
         )  # fmt: skip
-        if not raised:
+        if name.endswith("table"):
             yield Figure(f"{name}_told_{label}", cm["told"], "cm")
         yield Figure(f"{name}_calibrated_{label}", cm["calibrated"], "cm")
 
