@@ -158,8 +158,6 @@ class _Reader:
             if not first.object or first.object in PRONOUNS
             else destination(first)
         )
-        if place is not None and not place.whole:
-            return None  # "on the two"
         if place is not None and more:
             return replace(place, phrase=_related(place.phrase, more))
         return place

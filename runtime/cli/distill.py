@@ -10,8 +10,9 @@ from typing import Annotated
 
 import typer
 
+from zetta.primitives.agent.drive_log import TURNS, is_drive
 from zetta.runtime.cli import output
-from zetta.runtime.cli.distill_drive import TURNS, distill_drive, is_drive
+from zetta.runtime.cli.distill_drive import distill_drive
 from zetta.runtime.cli.home import home_library
 from zetta.runtime.errors import ConfigError
 from zetta.skills.bundle_folders import (

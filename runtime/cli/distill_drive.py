@@ -2,34 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
-from zetta.primitives.command_results import CommandResult
+from zetta.primitives.agent.drive_log import read_turns
 from zetta.runtime.cli import output
 from zetta.runtime.episode_log import EpisodeHeader, read_episode
-from zetta.runtime.errors import ConfigError, ScreenError, SpecMismatch
-from zetta.runtime.records import from_json
+from zetta.runtime.errors import ConfigError, ScreenError
 from zetta.skills.evolve.authors import FIRST_EDITS, Draft
 from zetta.skills.evolve.distillation import Success, distilled
 from zetta.skills.evolve.screen import ScreenResult, screen
 from zetta.skills.package_files import RECOVERY
-
-TURNS: Final = "drive.jsonl"
-
-
-@dataclass(frozen=True, slots=True)
-class _Turn:
-    """What is needed of a turn."""
-
-    results: tuple[CommandResult, ...]
-
-
-def is_drive(folder: Path) -> bool:
-    """Say whether a folder is the log of an episode that an agent drove."""
-    return (folder / TURNS).is_file()
 
 
 def distill_drive(folder: Path, out: Path, name: str, critic: str, as_json: bool) -> None:
@@ -49,7 +31,8 @@ def distill_drive(folder: Path, out: Path, name: str, critic: str, as_json: bool
     header = read_episode(folder).header
     if not (header.complete and header.result.success):
         raise ConfigError(f"{folder} is no success; only what succeeded is worth repeating")
-    success = Success(header.instruction, header.spec.arms, read_results(folder))
+    results = tuple(result for turn in read_turns(folder) for result in turn.results)
+    success = Success(header.instruction, header.spec.arms, results)
     draft = distilled(success, name, critic)
     result = screen(
         draft, out.absolute(), (), (), header.run.sensing, FIRST_EDITS, secrets=_secrets(header)
@@ -60,28 +43,6 @@ def distill_drive(folder: Path, out: Path, name: str, critic: str, as_json: bool
             + "\n".join(result.problems)
         )
     _tell(draft, result, out, as_json)
-
-
-def read_results(folder: Path) -> tuple[CommandResult, ...]:
-    """Return what came of the commands of a drive, in order.
-
-    Raises:
-        ConfigError: its record cannot be read.
-    """
-    path = folder / TURNS
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"{path} cannot be read: {error}") from error
-    found: list[CommandResult] = []
-    for number, line in enumerate(lines, 1):
-        try:
-            plain = json.loads(line)
-            turn = from_json(_Turn, {"results": plain.get("results")})
-        except (ValueError, AttributeError, RecursionError, SpecMismatch) as error:
-            raise ConfigError(f"{path}:{number}: this is no turn of a drive: {error}") from error
-        found += turn.results
-    return tuple(found)
 
 
 def _secrets(header: EpisodeHeader) -> tuple[str | float, ...]:

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 
+from zetta.primitives.agent.cockpit import TurnRecord
+from zetta.primitives.agent.records import Answer
+from zetta.primitives.command_results import CommandResult, StopReason
 from zetta.runtime.cli import main as cli
+from zetta.runtime.records import to_json
 from zetta.skills.bundles import load_bundle
 from zetta.skills.package import load_skill
 
-TRIED = ("pick red cube", "slipped"), ("pick red cube", "reached"), ("move z 3 cm", "reached")
-PLACED = ("place on green plate", "reached")
+Came: TypeAlias = tuple[str, StopReason]
+TRIED: tuple[Came, ...] = (
+    ("pick red cube", "slipped"), ("pick red cube", "reached"), ("move z 3 cm", "reached"),
+)  # fmt: skip
+PLACED: Came = ("place on green plate", "reached")
 
 
 @pytest.fixture(autouse=True)
@@ -52,18 +59,27 @@ def episode(init: str = "1") -> Path:
     return Path(f"run-{init}/episodes/000")
 
 
-def write_drive(folder: Path, *turns: tuple[tuple[str, str], ...]) -> None:
+def write_drive(folder: Path, *turns: tuple[Came, ...]) -> None:
     """Write by hand what an agent did."""
     lines = []
     for index, commands in enumerate(turns):
-        results = [
-            {"text": text, "completed": stop == "reached", "stop": stop, "detail": "as it came",
-             "ticks": 20, "grasp": None, "notices": []}
+        answer = Answer(tuple(text for text, _ in commands), scene="a cube and a plate")
+        results = tuple(
+            CommandResult(text, stop == "reached", stop, "as it came", ticks=20)
             for text, stop in commands
-        ]  # fmt: skip
-        told = {"commands": [text for text, _ in commands], "scene": "a cube and a plate"}
-        lines.append(json.dumps({"index": index, "answer": told, "results": results}) + "\n")
+        )
+        record = TurnRecord(index, 40 * index, "the arm is at home", (), answer, results, (), 0)
+        lines.append(json.dumps(to_json(record)) + "\n")
     (folder / "drive.jsonl").write_text("".join(lines), encoding="utf-8")
+
+
+def test_drive_of_a_script_becomes_a_draft(capfd: pytest.CaptureFixture[str]) -> None:
+    asked = ("--sim", "toy", "--suite", "toy_pick", "--init", "1", "--sensing", "oracle")
+    assert leave("drive", *asked, "--agent", "scripted", "--out", "drive") == 0
+    found = answer(capfd, "skills", "distill", "drive/episodes/000", "--out", "drafts")
+
+    assert found["skill"] == "repeat-grasp-place"
+    assert load_skill(Path(found["path"])).digest == found["hash"]
 
 
 def test_success_of_an_agent_becomes_a_draft(capfd: pytest.CaptureFixture[str]) -> None:
@@ -132,11 +148,8 @@ def test_command_without_counterpart_is_named(capfd: pytest.CaptureFixture[str])
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("no json\n", "drive.jsonl:1: this is no turn"),
-        ("{}\n", "drive.jsonl:1: this is no turn"),
-        ("[1]\n", "drive.jsonl:1: this is no turn"),
-        ('{"results": [{"text": 3}]}\n', "drive.jsonl:1: this is no turn"),
-        ('{"results": []}\n\n', "drive.jsonl:2: this is no turn"),
+        ("no json\n", "no readable record of a drive"),
+        ('{"results": []}\n', "no readable record of a drive"),
         ("", "nothing to keep"),
     ],
 )
