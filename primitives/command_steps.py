@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
+
 from zetta.primitives import command_arms, motions
 from zetta.primitives.catalogue import WAIT_MOST
 from zetta.primitives.command_endings import Ending, ending_of, refused
