@@ -28,7 +28,7 @@ from zetta.primitives.commands import (
 )
 from zetta.primitives.dry_run import DryWorld, check_turn
 from zetta.primitives.dry_run_reach import DryArm
-from zetta.primitives.localize.table import Table, declared_table, seen_table
+from zetta.primitives.localize.table import Table, declared_table, table_in
 from zetta.primitives.motions import Steps
 from zetta.primitives.overlays import Overlays
 from zetta.primitives.roles import Errand
@@ -166,7 +166,7 @@ class EpisodeCockpit:
         cameras = [camera.name for camera in self._env.spec.cameras] if pictures else []
         observation = self._env.observe(cameras, depth=pictures)
         if pictures and self._table is None:
-            self._table = seen_table(self._sight.heights(observation))
+            self._table = table_in(observation)
         table = self._table or declared_table(0.0, proprio.arms[0].ee_pos)
         shown, text = compose(
             observation,
