@@ -14,6 +14,8 @@ _COAST = 0.7
 """How far a hand goes on by itself after its last command, in units of its way in one tick."""
 _TURN_MOST = 0.3
 """Largest turn that is commanded in one tick, radians."""
+_WALL_NEAR = 0.05
+"""Turns are slower where a wall is nearer than this, metres."""
 _THROWN = 0.008
 """A hand that goes this far in a tick where it was not sent stops turning, metres."""
 _AT_WALL = 1e-3
@@ -104,5 +106,8 @@ class Boundary:
             along = sent / max(float(np.linalg.norm(sent)), 1e-9)
             astray = step - max(0.0, float(step @ along)) * along
         free = float(np.clip((_THROWN - np.linalg.norm(astray)) / (0.6 * _THROWN), 0.0, 1.0))
+        most = _TURN_MOST
+        if self._box is not None:
+            most *= float(np.clip(self._box.room(place) / _WALL_NEAR, 0.3, 1.0))
         angle = float(np.linalg.norm(numbers * np.array(self._action.scale[turn])))
-        return free * min(1.0, _TURN_MOST / max(angle, 1e-9))
+        return free * min(1.0, most / max(angle, 1e-9))

@@ -28,6 +28,9 @@ from zetta.primitives.motions_frames import angle_between, matrix_of
 from zetta.runtime.core import ArmState, Array, Look, Proprio, Sense
 from zetta.runtime.errors import ConfigError
 
+_LOOKS_MOST = 5
+"""Looks without an action after which a command begins with a tick of holding still."""
+
 
 class Executor:
     """Carries out commands in one environment, for one episode.
@@ -46,6 +49,8 @@ class Executor:
             Arm(equipment.action, index, equipment.control_hz, equipment.hand)
         self._equipment = equipment
         self._memory = Memory(equipment)
+        self._looks = 0
+        """Looks since the last action."""
         self._boundary = Boundary(equipment.workspace, equipment.action, equipment.control_hz)
         self._held: tuple[Arm, Array, Array] | None = None
         """The arm that holds, and where."""
@@ -77,12 +82,16 @@ class Executor:
             What it came to. What cannot be done is refused in the result, not raised.
         """
         self._held = None
+        self._looks += 1
         sense = yield Look(())
         if not self._memory.limbs:
             self._memory.begin(sense.proprio)
         self._notice(sense)
         self._boundary.held_back.clear()
-        result, ticks = yield from self._watched(self._steps(parsed.command, sense), most_ticks)
+        steps = self._steps(parsed.command, sense)
+        if self._looks > _LOOKS_MOST:
+            steps = self._after_a_tick(steps)
+        result, ticks = yield from self._watched(steps, most_ticks)
         if result is None:
             detail = f"it was interrupted after {ticks} ticks"
             text = self._equipment.say(parsed.command)
@@ -115,6 +124,7 @@ class Executor:
                     wish = self._boundary.bounded(wish)
                     memory.note_action(wish)
                     ticks += 1
+                self._looks = self._looks + 1 if isinstance(wish, Look) else 0
                 sense = yield wish
                 self._notice(sense)
                 wish = steps.send(sense)
@@ -122,6 +132,12 @@ class Executor:
             return stop.value, ticks
         finally:
             steps.close()
+
+    def _after_a_tick(self, steps: Steps[CommandResult]) -> Steps[CommandResult]:
+        """Hold for a tick first: the loop takes a motion that only looks for one that is stuck."""
+        arm = yield from self._memory.started(0)
+        yield from arm.toward(arm.position, arm.rotation)
+        return (yield from steps)
 
     def _notice(self, sense: Sense) -> None:
         self._memory.notice(sense.proprio)

@@ -213,6 +213,6 @@ def _where_it_lies(errand: Errand) -> Steps[str]:
     sense = yield Look(("object",))
     thing, place = (sense.estimates.get(role) for role in ("object", "receptacle"))
     if thing is None or place is None or thing.t < sense.proprio.t:
-        return f"; the {errand.object} is not seen now"
+        return f"; the {errand.object} is hidden, or not there"
     aside = float(np.linalg.norm((thing.position - place.position)[:2]))
     return f"; the {errand.object} is seen {cm(aside)} beside the middle of the {errand.receptacle}"

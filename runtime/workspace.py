@@ -48,6 +48,10 @@ class Box:
         """Say whether a point lies inside, or outside by at most `slack` metres."""
         return float(np.abs(self.excess(point)).max()) <= slack
 
+    def room(self, point: Array) -> float:
+        """Return the distance from the nearest wall, metres; negative outside."""
+        return float(min(np.min(point - self.low), np.min(self.high - point)))
+
     def share_inside(self, start: Array, way: Array) -> float:
         """Return which share of a straight way from a point inside stays inside.
 

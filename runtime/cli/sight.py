@@ -222,7 +222,9 @@ class Sight:
         )
 
     def restore(self, state: SightState) -> None:
-        """Continue from `state`."""
+        """Continue from `state`; what commands had bound is bound anew."""
+        self._bindings.clear()
+        self.bind_instruction()
         self._current.restore(state.tracks)
         if state.truth is not None:
             self._survey().restore(state.truth)

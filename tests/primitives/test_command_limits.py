@@ -5,10 +5,11 @@ import pytest
 
 from zetta.primitives.command_arms import set_gripper
 from zetta.primitives.command_endings import Ending
-from zetta.primitives.command_limits import Boundary, Box
+from zetta.primitives.command_limits import Boundary
 from zetta.primitives.grasps import PIN_FINGERS
 from zetta.primitives.motions import Arm
 from zetta.runtime.core import Action, ArmState, Array, Look, Proprio, Sense
+from zetta.runtime.workspace import Box
 from zetta.sims.toy import action_spec
 
 BOX = Box((-0.1, -0.1, 0.4), (0.1, 0.1, 0.6))

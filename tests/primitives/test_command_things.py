@@ -105,6 +105,20 @@ def test_what_an_earlier_command_found_is_not_taken_for_what_this_one_names() ->
     assert results[1].ticks == 0
 
 
+def test_any_number_of_things_may_be_missing_one_after_another() -> None:
+    """A motion that looks and never acts would be taken for one that is stuck."""
+    made = bench("toy_two_arm")
+    missing = [c.Parsed(c.Both(c.Pick("fish", "left"), c.Pick("fowl", "right")))] * 3
+    missing += [c.Parsed(c.Pick("fish", "left"))] * 10
+    start = [arm.ee_pos for arm in made.step.proprio.arms]
+    results = made.do_all(missing)
+
+    assert {result.stop for result in results} == {"not found"}
+    assert sum(result.ticks for result in results) < 13
+    for before, now in zip(start, made.step.proprio.arms, strict=True):
+        assert np.linalg.norm(before - now.ee_pos) < 1e-3
+
+
 def test_going_above_a_thing_keeps_a_hands_breadth() -> None:
     made = bench()
     result = made.do(c.GoAbove("blue cube"))
