@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from zetta.primitives.agent.human_agent import HumanAgent
+from zetta.primitives.agent.mcp_agent import MCP
 from zetta.primitives.agent.records import Agent, Limits
 from zetta.primitives.agent.replay_agent import ReplayAgent
 from zetta.primitives.agent.scripted_agent import ScriptedAgent
@@ -39,7 +40,7 @@ def check_agent(spec: RunSpec) -> None:
     """
     name = agent_name(spec)
     kind, colon, rest = name.partition(":")
-    if kind in ("scripted", "human") and not colon:
+    if kind in ("scripted", "human", MCP) and not colon:
         pass
     elif kind == "replay" and rest:
         ReplayAgent(Path(rest))
@@ -87,6 +88,8 @@ def make_agent(spec: RunSpec) -> Agent:
         return ReplayAgent(Path(rest))
     if kind == "human":
         return _human()
+    if kind == MCP:
+        raise ConfigError("the agent 'mcp' is the client of a server; start one with zetta mcp")
     return MODELS[kind](spec)
 
 

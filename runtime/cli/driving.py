@@ -6,8 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from zetta.primitives.agent.cockpit import Cockpit
 from zetta.primitives.agent.drive import Drive
 from zetta.primitives.agent.drive_log import DriveLog
+from zetta.primitives.agent.mcp_agent import EpisodeEnd, McpAgent
+from zetta.primitives.agent.records import Agent
 from zetta.primitives.command_equipment import Equipment
 from zetta.primitives.command_grammar import command_text
 from zetta.primitives.grasps import HANDS, PANDA
@@ -35,6 +38,7 @@ def driven(
     paced: bool,
     sinks: list[EpisodeSink],
     log: Path | None,
+    agent: Agent | None = None,
 ) -> tuple[Deployment, Drive]:
     """Put together an episode that an agent drives.
 
@@ -46,6 +50,7 @@ def driven(
         paced: the ticks go on while the agent thinks.
         sinks: gets what writes the turns, behind what writes the episode.
         log: folder of the episode's log; None where none is kept.
+        agent: the agent that `spec` names, where somebody has made it already.
 
     Raises:
         ConfigError: the agent or something about it is wrong.
@@ -66,16 +71,18 @@ def driven(
         camera=lambda name: _camera(env, name),
         say=command_text,
     )
-    cockpit = EpisodeCockpit(
+    agent = agent or make_agent(spec)
+    own = EpisodeCockpit(
         env,
         sight,
         equipment,
         parse_overlays(spec.options.get("overlays", "all")),
         0 if "step_budget" in spec.options else scene.task.max_steps,
     )
+    cockpit: Cockpit = agent.board(own) if isinstance(agent, McpAgent) else own
     turns = None if log is None else DriveLog(log, agent_name(spec))
     drive = Drive(
-        make_agent(spec),
+        agent,
         cockpit,
         scene.task.instruction,
         limits_of(spec),
@@ -86,6 +93,9 @@ def driven(
     if turns is not None:
         turns.drive = drive
         sinks.append(turns)
+    if isinstance(agent, McpAgent):
+        agent.attach(drive)
+        sinks.append(EpisodeEnd(agent, drive))
     arbiter = MotionOnly(drive.motion, SOURCE_PREFIX + agent_name(spec).replace("/", "-"))
     return Deployment(arbiter, localizer=sight, alone=True), drive
 

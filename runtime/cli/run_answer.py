@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from zetta.primitives.agent.records import Agent
 from zetta.runtime.cli import output
 from zetta.runtime.cli.graphics import choose_graphics
 from zetta.runtime.cli.output import Json
@@ -81,8 +82,11 @@ def carry_out(
     simulator: Simulator,
     out: Path | None,
     verb: str = "run",
+    agent: Agent | None = None,
 ) -> Answer:
     """Run every episode of a plan and return the answer, which is on disk as well.
+
+    `agent` is the one that the specs of one task name, where somebody has made it already.
 
     Raises:
         ConfigError, SpecMismatch, InfraError: an episode could not even be put together.
@@ -94,7 +98,7 @@ def carry_out(
     output.note(choose_graphics(first.sim))
     try:
         if len(list(tasks_of(specs))) == 1:
-            run_here(specs, answer.folder, manner, typed, answer.keep)
+            run_here(specs, answer.folder, manner, typed, answer.keep, agent)
         else:
             run_in_children(
                 specs, answer.folder, lambda spec: _arguments(spec, specs, manner), answer.keep
