@@ -1,6 +1,6 @@
 """A drive as a server of the Model Context Protocol: any agentic client can move the robot.
 
-The tools are in `mcp_tools`, the ways in in `mcp_doors`; here they meet the protocol's package.
+The tools are in `mcp_tools`, the ways in are `mcp_stdio` and `mcp_http`; all meet here.
 """
 
 from __future__ import annotations

@@ -276,10 +276,7 @@ class Tools:
         are told what is missing and may go on; after the third such claim in a row the episode is
         over as not done. Do not say it to find out: look first.
         """
-        came = await self._carried_out(("done",), client)
-        head = "" if came.verification is None else _judged(came.verification)
-        reply = _told(came, ())
-        return replace(reply, text="\n\n".join(part for part in (head, reply.text) if part))
+        return _told(await self._carried_out(("done",), client), ())
 
     # ------------------------------------------------------------------ parts of them
 
@@ -367,11 +364,12 @@ def _moving(moving: str) -> tuple[str, ...]:
 
 def _told(came: CameOf, cameras: Sequence[str] | None) -> Reply:
     """Return what came of commands, with the pictures of some cameras, or of all."""
+    head = () if came.verification is None else (_judged(came.verification),)
     if came.turn is None:
         turn = Turn(0, "", "", came.results, came.remarks)
         sections = turn_text(turn).split("\n\n")
         told = [s for s in sections if s.startswith(("RESULTS", "REMARKS"))]
-        return Reply("\n\n".join([*told, came.over[:1].upper() + came.over[1:]]))
+        return Reply("\n\n".join([*head, *told, came.over[:1].upper() + came.over[1:]]))
     chosen = tuple(
         replace(picture, caption="")  # `observe` explains what is drawn in
         for picture in came.turn.pictures
@@ -385,7 +383,7 @@ def _told(came: CameOf, cameras: Sequence[str] | None) -> Reply:
         memory="",
         history=(),
     )
-    return Reply(turn_text(turn), chosen)
+    return Reply("\n\n".join([*head, turn_text(turn)]), chosen)
 
 
 def _judged(verification: Verification) -> str:

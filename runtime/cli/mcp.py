@@ -143,7 +143,7 @@ def command(
             "stdout belongs to the protocol; leave --json out and read run.json in the folder of "
             "the run, or use --http"
         )
-    import_module("zetta.primitives.mcp_doors")  # says at once which extra is missing
+    import_module("zetta.primitives.mcp_server")  # says at once which extra is missing
     told = {
         "turns": f"{turns}",
         "commands_per_turn": f"{commands_per_turn}",
@@ -212,15 +212,18 @@ def _serve(
 @contextlib.contextmanager
 def _door(tools: Tools, access: HttpWishes) -> Iterator[Door]:
     """Give the way in; a socket and a token of its own end with it."""
-    from zetta.primitives.mcp_doors import PATH, HttpDoor, StdioDoor
     from zetta.primitives.mcp_server import make_server
 
     server = make_server(tools, _version())
     if not access.at:
         if sys.stdin is not None and sys.stdin.isatty():
             output.note("speaking the Model Context Protocol on stdin and stdout; --http for HTTP")
+        from zetta.primitives.mcp_stdio import StdioDoor
+
         yield StdioDoor(server, _own_stdin(), output.reserved_stream().fileno())
         return
+    from zetta.primitives.mcp_http import PATH, HttpDoor
+
     place = parse_place(access.at)
     check_place(place, access.allow_remote, access.token_file, access.names)
     with token_at(access.token_file) as (token, path), listen(place) as listening:
@@ -304,7 +307,7 @@ def _watched(
     """Wait until it is time to end; return why."""
     while not ending.stop.wait(LOOK_S):
         if door.gone.is_set():
-            return "the client is gone"
+            return "the HTTP server broke down" if http else "the client is gone"
         silent = time.monotonic() - tools.last_call if not tools.in_flight else 0.0
         if not episode.running:
             if episode.error is not None and silent > LAST_ANSWERS_S:
