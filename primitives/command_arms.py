@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from zetta.primitives.command_endings import Ending
 from zetta.primitives.command_results import StopReason
@@ -35,6 +36,11 @@ _STOPPED_S = 0.25
 """Time after which a hand that is told to move on and does not counts as stopped."""
 _STRETCHED = 0.005
 """An arm this near to its longest stretch gets no further, metres."""
+_LEAD = 0.25
+"""How far the goal of a turn runs ahead of the hand, radians."""
+_ASTRAY = 0.02
+"""A hand that has strayed this far from where it turns waits, metres."""
+_TURN_PATIENCE_S = 1.0
 _OPENING_NEAR = 0.006
 """A half-open gripper is as wanted within this, metres."""
 _HOME_ROOM = 0.10
@@ -147,27 +153,51 @@ def _travel(
 
 def rotate(arm: Arm, axis: Array, angle: float) -> Steps[Ending]:
     """Turn the hand about an axis of the world through its grip site."""
-    return (yield from turn_to(arm, turned(arm.rotation, axis, angle), abs(angle)))
+    return (yield from turn_to(arm, turned(arm.rotation, axis, angle)))
 
 
-def turn_to(arm: Arm, rotation: Array, asked: float) -> Steps[Ending]:
-    """Turn the hand where it is; `asked` is the angle of the whole turn, radians."""
-    start, before = arm.position, arm.rotation
-    arrival = yield from go(arm, start, rotation, within=NEAR_ENOUGH)
-    made = math.degrees(angle_between(before, arm.rotation))
-    left = f"{math.degrees(arrival.turn_left):.0f} degrees off"
+def turn_to(arm: Arm, rotation: Array) -> Steps[Ending]:
+    """Turn the hand where it is."""
+    before = arm.rotation
+    arrival = yield from _turn(arm, rotation)
+    made = angle_between(before, arm.rotation)
+    done = "it did not turn" if made < _TURNED else f"turned by {math.degrees(made):.0f} degrees"
+    done += f", {math.degrees(arrival.turn_left):.0f} degrees off"
     if arrival.reached:
-        return _ended(arrival, True, "reached", f"turned by {made:.0f} degrees, {left}")
+        return _ended(arrival, True, "reached", done)
+    if arrival.short > WITHIN:
+        done += f" and {cm(arrival.short)} from where it turns"
     near = arrival.short < NEAR_ENOUGH and arrival.turn_left < TURNED_ENOUGH
-    done = f"turned by {made:.0f} of {math.degrees(asked):.0f} degrees"
-    if made < math.degrees(_TURNED):
-        done = "it did not turn"
-    why = (
-        "time was up" if not arrival.stalled else "a joint is at its end or something is in the way"
-    )
-    away = f", {cm(arrival.short)} from where it turns" if arrival.short > NEAR_ENOUGH else ""
     stop: StopReason = "limit" if arrival.stalled else "timeout"
-    return _ended(arrival, near, stop, f"{done}{away}: {why}")
+    why = "a joint is at its end or something is in the way" if arrival.stalled else "time was up"
+    return _ended(arrival, near, stop, f"{done}: {why}")
+
+
+def _turn(arm: Arm, rotation: Array, seconds: float = 6.0) -> Steps[Arrival]:
+    """Turn where the hand is, so slowly that it stays there: it waits while it is off its place.
+
+    Controllers that see to position and orientation apart lose the one over a fast turn.
+    """
+    spot, progress = arm.position, arm.progress(_TURN_PATIENCE_S)
+    for left in range(arm.ticks(seconds), -1, -1):
+        short = float(np.linalg.norm(spot - arm.position))
+        turn = angle_between(rotation, arm.rotation)
+        reached = short < WITHIN and turn < TURN_WITHIN
+        stalled = progress.stalled(0.1 * turn + max(0.0, short - WITHIN))
+        if reached or stalled or left == 0:
+            return Arrival(reached, short, short, turn, stalled)
+        lead = _LEAD * float(np.clip(1.0 - short / _ASTRAY, 0.1, 1.0))
+        yield from arm.toward(spot, _part_way(arm.rotation, rotation, lead))
+    raise AssertionError("the last round returns")
+
+
+def _part_way(start: Array, end: Array, most: float) -> Array:
+    """Return `end`, or an orientation on the way to it that is `most` radians from `start`."""
+    way = Rotation.from_matrix(end @ start.T).as_rotvec()
+    angle = float(np.linalg.norm(way))
+    if angle <= most:
+        return end
+    return np.asarray(Rotation.from_rotvec(way * (most / angle)).as_matrix() @ start)
 
 
 # --------------------------------------------------------------------------- home

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -102,6 +103,7 @@ class Memory:
         self._grippers: tuple[float, ...] | None = None
         self.limbs: list[Limb] = []
         self.heights: HeightGrid | None = None
+        self._t = math.nan
         self.now: Proprio
 
     def begin(self, proprio: Proprio) -> None:
@@ -109,11 +111,14 @@ class Memory:
         hand = self._equipment.hand
         self.limbs = [Limb(arm, GraspWatch(hand)) for arm in proprio.arms]
         self._grippers = self.heights = None
+        self._t = math.nan
         self.notice(proprio)
 
     def notice(self, proprio: Proprio) -> None:
-        """Note what is felt."""
-        self.now = proprio
+        """Note what is felt, once at each tick."""
+        if proprio.t == self._t:
+            return
+        self.now, self._t = proprio, proprio.t
         for k, (limb, state) in enumerate(zip(self.limbs, proprio.arms, strict=True)):
             limb.watch.feel(state, self._closing(k), proprio.t)
 

@@ -20,7 +20,11 @@ def _read(sentence: str, thing: str) -> Errand:
         steps = parse_instruction(sentence).steps
     except ConfigError:
         steps = ()
-    if len(steps) != 1:
+    named = [phrase for step in steps for phrase in step.phrases.values()]
+    anchors = [
+        a for phrase in named if phrase.relation is not None for a in phrase.relation.anchors
+    ]
+    if len(steps) != 1 or not all([*(phrase.name for phrase in named), *anchors]):
         raise ConfigError(
             f"{thing!r} names no single thing; say it like 'black bowl', 'left mug' or "
             "'bowl next to the plate'"

@@ -6,7 +6,7 @@ A line is one command. `parse_command` reads it, `command_text` prints it, `GRAM
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final, TypeGuard, get_args
 
 from zetta.primitives.command_forms import FORMS, Form
@@ -15,7 +15,7 @@ from zetta.primitives.command_words import LINE_MOST, Words, read_words
 from zetta.primitives.commands import ArmCommand, Both, Command, Parsed
 from zetta.runtime.errors import suggest
 
-__all__ = ["FORMS", "GRAMMAR", "Form", "command_text", "parse_command"]
+__all__ = ["FORMS", "GRAMMAR", "ROWS", "RULES", "Form", "Row", "command_text", "parse_command"]
 
 
 def parse_command(text: str, arms: Sequence[str]) -> Parsed:
@@ -138,29 +138,36 @@ def _listed(names: Sequence[str]) -> str:
 
 # --------------------------------------------------------------------------- the help
 
-BOTH_SYNTAX: Final = "both: <command> | <command>"
-BOTH_SAYS: Final = (
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One command, as the help tells it."""
+
+    usage: str
+    says: str
+    example: str
+
+
+_BOTH: Final = Row(
+    "both: <command> | <command>",
     "Two arms at once, each with one of the commands that begin with an arm; it ends when both "
-    "have ended."
+    "have ended.",
+    "both: left move x 5 | right home",
 )
+_SINGLE: Final = tuple(Row(form.usage, form.says, form.example) for form in FORMS)
+ROWS: Final = (*_SINGLE[:-1], _BOTH, _SINGLE[-1])
+"""Every command, in the order of the help."""
 RULES: Final = (
-    "One command a line, in any case; the rest of a line after # is ignored; the units cm, deg, "
-    "ticks and s may be left out.",
-    "<arm> is the name of an arm; with one arm it may be left out, with two it is needed.",
-    "<thing>, <part> and <place> are names as a person would say them, of letters, digits, blanks "
-    "and hyphens, with a relation where several bear the name.",
+    "One command a line, in any case; the rest of a line after `#` is ignored; the units `cm`, "
+    "`deg`, `ticks` and `s` may be left out.",
+    "`<arm>` is the name of an arm; with one arm it may be left out, with two it is needed.",
+    "`<thing>`, `<part>` and `<place>` are names as a person would say them, of letters, digits, "
+    "blanks and hyphens, with a relation where several bear the name.",
     f"Numbers beyond a limit are clipped, and all are rounded to {10.0**-SHIFT.digits:g} cm, "
     f"{10.0**-ANGLE.digits:g} deg and {10.0**-OPENING.digits:g} of an opening or a second; both is "
     f"told. A line has at most {LINE_MOST} characters.",
 )
-
-
-def _grammar() -> str:
-    rows = [(form.usage, form.says) for form in FORMS]
-    rows.insert(-1, (BOTH_SYNTAX, BOTH_SAYS))
-    told = [f"{usage}\n    {says}" for usage, says in rows]
-    return "\n".join([*told, "", *RULES]) + "\n"
-
-
-GRAMMAR: Final = _grammar()
+GRAMMAR: Final = "".join(
+    [*(f"{row.usage}\n    {row.says}\n" for row in ROWS), "\n", *(f"{rule}\n" for rule in RULES)]
+)
 """The help for prompts and people, made from the table."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from zetta.runtime.core import Action, ActionSpec, Array, Proprio
@@ -18,39 +20,46 @@ class Boundary:
     """Shortens actions that would bring a grip site out of a box; no box lets all pass.
 
     Attributes:
-        held_back: the arms that it held back since the last `begin`.
+        held_back: the arms that it held back since this was last cleared.
     """
 
-    def __init__(self, box: Box | None, action: ActionSpec) -> None:
-        """Take the box and the convention of the actions."""
-        self._box, self._action = box, action
-        self._before: Array | None = None
+    def __init__(self, box: Box | None, action: ActionSpec, control_hz: float) -> None:
+        """Take the box, and the convention and the rate of the actions."""
+        self._box, self._action, self._hz = box, action, control_hz
+        self._t = math.nan
+        self._places: Array | None = None
+        self._steps: Array | None = None
+        """Way of each grip site in the last tick, metres. Shape (arms, 3)."""
         self.held_back: set[int] = set()
 
-    def bounded(self, row: Action, proprio: Proprio) -> Action:
+    def feel(self, proprio: Proprio) -> None:
+        """Note where the hands are, and so how fast they go."""
+        if proprio.t == self._t:
+            return
+        places = np.array([arm.ee_pos for arm in proprio.arms])  # (arms, 3)
+        ticks = (proprio.t - self._t) * self._hz
+        went = self._places is not None and ticks > 0.0
+        self._steps = (places - self._places) / max(1.0, ticks) if went else 0.0 * places
+        self._places, self._t = places, proprio.t
+
+    def bounded(self, row: Action) -> Action:
         """Return `row` with each arm's translation cut at the walls of the box.
 
         A hand coasts, so what it will go by itself counts as commanded already.
         """
-        if self._box is None or self._action.kind not in ("delta_pose", "target_pose"):
+        kinds = ("delta_pose", "target_pose")
+        if self._box is None or self._places is None or self._action.kind not in kinds:
             return row
-        places = np.array([arm.ee_pos for arm in proprio.arms])  # (arms, 3)
-        coasting = 0.0 * places if self._before is None else _COAST * (places - self._before)
-        self._before = places
+        assert self._steps is not None
         bounded = np.array(row, dtype=np.float64)
-        for k, (place, coast) in enumerate(zip(places, coasting, strict=True)):
+        for k, (place, step) in enumerate(zip(self._places, self._steps, strict=True)):
             own = slice(ARM_SIZE * k, ARM_SIZE * k + 3)
-            cut = self._cut(bounded[own], place, coast, own)
+            cut = self._cut(bounded[own], place, _COAST * step, own)
             scale = 1.0 if self._action.kind == "target_pose" else self._action.scale[own.start]
             if float(np.abs(cut - bounded[own]).max()) * scale > _AT_WALL:
                 self.held_back.add(k)
             bounded[own] = cut
         return bounded
-
-    def begin(self) -> None:
-        """Forget how fast the hands were, for others may have moved them, and who was held back."""
-        self._before = None
-        self.held_back.clear()
 
     def _cut(self, numbers: Array, place: Array, coast: Array, own: slice) -> Array:
         assert self._box is not None

@@ -14,7 +14,15 @@ from zetta.primitives.command_limits import Boundary
 from zetta.primitives.command_results import CommandResult, GraspEvidence
 from zetta.primitives.command_steps import arm_steps, armless_steps
 from zetta.primitives.command_strands import single, together
-from zetta.primitives.commands import ArmCommand, Both, Command, Gripper, Parsed
+from zetta.primitives.commands import (
+    ArmCommand,
+    Both,
+    Command,
+    Gripper,
+    Parsed,
+    RunPolicy,
+    RunSkill,
+)
 from zetta.primitives.motions import Arm, Steps
 from zetta.primitives.motions_frames import angle_between, matrix_of
 from zetta.runtime.core import ArmState, Array, Look, Proprio, Sense
@@ -38,7 +46,7 @@ class Executor:
             Arm(equipment.action, index, equipment.control_hz, equipment.hand)
         self._equipment = equipment
         self._memory = Memory(equipment)
-        self._boundary = Boundary(equipment.workspace, equipment.action)
+        self._boundary = Boundary(equipment.workspace, equipment.action, equipment.control_hz)
         self._held: tuple[Arm, Array, Array] | None = None
         """The arm that holds, and where."""
 
@@ -65,8 +73,8 @@ class Executor:
         sense = yield Look(())
         if not self._memory.limbs:
             self._memory.begin(sense.proprio)
-        self._memory.notice(sense.proprio)
-        self._boundary.begin()
+        self._notice(sense)
+        self._boundary.held_back.clear()
         result, ticks = yield from self._watched(self._steps(parsed.command, sense), most_ticks)
         if result is None:
             detail = f"it was interrupted after {ticks} ticks"
@@ -97,17 +105,21 @@ class Executor:
                 if not isinstance(wish, Look):
                     if most and ticks >= most:
                         return None, ticks
-                    wish = self._boundary.bounded(wish, memory.now)
+                    wish = self._boundary.bounded(wish)
                     memory.note_action(wish)
                     ticks += 1
                 sense = yield wish
-                memory.notice(sense.proprio)
-                memory.heights = sense.heights or memory.heights
+                self._notice(sense)
                 wish = steps.send(sense)
         except StopIteration as stop:
             return stop.value, ticks
         finally:
             steps.close()
+
+    def _notice(self, sense: Sense) -> None:
+        self._memory.notice(sense.proprio)
+        self._memory.heights = sense.heights or self._memory.heights
+        self._boundary.feel(sense.proprio)
 
     # ------------------------------------------------------------------ one, or two at once
 
@@ -119,11 +131,15 @@ class Executor:
         return single(self._armless(command), sense)
 
     def _armless(self, command: Command) -> Steps[CommandResult]:
+        start = self._memory.now.arms[0]
         try:
             ending = yield from armless_steps(self._equipment, self._memory, command)
         except ConfigError as error:
             ending = refused(str(error))
         text = self._equipment.say(command)
+        drove = isinstance(command, RunPolicy | RunSkill) and ending.stop != "refused"
+        if drove and len(self._equipment.arms) == 1:
+            return self._told(text, command, 0, start, ending)
         return CommandResult(text, ending.completed, ending.stop, ending.detail)
 
     def _arm(self, command: ArmCommand) -> Steps[CommandResult]:
@@ -140,9 +156,9 @@ class Executor:
         return self._told(text, command, index, start, ending)
 
     def _told(
-        self, text: str, command: ArmCommand, index: int, start: ArmState, ending: Ending
+        self, text: str, command: Command, index: int, start: ArmState, ending: Ending
     ) -> CommandResult:
-        """Return as a result how an arm's command ended."""
+        """Return as a result how a command ended that moved an arm."""
         now, watch = self._memory.now.arms[index], self._memory.limbs[index].watch
         stop, detail = ending.stop, ending.detail
         if stop == "contact" and not ending.completed and index in self._boundary.held_back:

@@ -37,7 +37,7 @@ from zetta.primitives.commands import (
     Wait,
 )
 from zetta.primitives.motions import Steps
-from zetta.primitives.motions_frames import angle_between, matrix_of
+from zetta.primitives.motions_frames import matrix_of
 from zetta.primitives.roles import Errand
 from zetta.runtime.core import Camera, Estimate, Look
 from zetta.runtime.errors import ConfigError, suggest
@@ -64,8 +64,7 @@ def arm_steps(
         case Point(direction):
             arm = yield from memory.started(index)
             goal = pointing(direction, arm.rotation, memory.ahead())
-            asked = angle_between(goal, arm.rotation)
-            return (yield from command_arms.turn_to(arm, goal, asked))
+            return (yield from command_arms.turn_to(arm, goal))
         case Gripper(opening):
             return (yield from _grip(memory, opening, index))
         case Home():

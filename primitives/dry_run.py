@@ -43,7 +43,7 @@ from zetta.primitives.dry_run_nearest import nearest
 from zetta.primitives.dry_run_reach import Blocked, DryArm, Pose, present, straight
 from zetta.primitives.dry_run_things import Finder, ThingCommand, after_thing, moves_things
 from zetta.runtime.core import Array, Camera, Proprio
-from zetta.runtime.errors import ConfigError, suggest
+from zetta.runtime.errors import ConfigError, SpecMismatch, suggest
 
 SHORTEST_PROBE = 0.01
 """A move until contact needs this much room, metres: where else it ends is not known before."""
@@ -118,7 +118,14 @@ def check_turn(commands: Sequence[Parsed], start: Proprio, world: DryWorld) -> D
         commands: what was asked.
         start: what the robot feels now.
         world: what it is checked against.
+
+    Raises:
+        SpecMismatch: the robot feels another number of arms.
     """
+    if len(start.arms) != len(world.arms):
+        raise SpecMismatch(
+            f"got {len(start.arms)} arms felt and {len(world.arms)} to check; give each its DryArm"
+        )
     turn = _Turn(world, start)
     predictions: list[Prediction] = []
     for index, parsed in enumerate(commands):
@@ -143,10 +150,12 @@ def _failure(turn: _Turn, index: int, command: Command, text: str, blocked: Bloc
     alternative = nearest(command, turn.farthest, passes) if blocked.stop != "refused" else None
     turn.notes, turn.poses = notes, poses
     sentence = f"`{text}` {blocked.why}"
-    if alternative is not None:
-        sentence += f"; from there the arm gets as far as `{turn.world.text(alternative)}`"
-    elif blocked.stop in ("limit", "unreachable"):
-        sentence += "; nothing nearer of its kind is possible from there"
+    if isinstance(alternative, Move | Rotate | Both):
+        sentence += f"; the arm reaches at most `{turn.world.text(alternative)}`"
+    elif alternative is not None:
+        sentence += f"; `{turn.world.text(alternative)}` can be done"
+    elif isinstance(command, Move | Rotate | Point | Both) and blocked.stop != "refused":
+        sentence += "; from there the arm cannot go that way at all"
     return Failure(index, text, blocked.stop, sentence, alternative)
 
 

@@ -23,6 +23,9 @@ EVERY_TURN = math.radians(15.0)
 """And at every so many radians."""
 _LEAP = 1.0
 """Joints that turn further than this from one point to the next fold the arm over, radians."""
+_STRAIGHTER = 0.006
+"""An arm held back by its stretch ends short by about this, which still counts as reached, metres.
+"""
 _SLACK = 1e-6
 
 
@@ -109,7 +112,7 @@ def step_to(arm: DryArm, start: Pose, before: Pose, goal: Pose) -> Pose | Blocke
     if float(np.abs(found.joints - before.joints).max()) > _LEAP:
         return Blocked("unreachable", "would have the arm fold over on its way")
     reached = replace(goal, joints=found.joints)
-    longest = max(_longest(arm), _stretch(arm, start) + _SLACK)
+    longest = max(_longest(arm) + _STRAIGHTER, _stretch(arm, start) + _SLACK)
     if _stretch(arm, reached) > longest:
         return Blocked("unreachable", "would stretch the arm straight")
     return reached
@@ -127,7 +130,7 @@ def straight(arm: DryArm, start: Pose, position: Array, rotation: Array) -> Way:
 
 
 def _at_the_end(arm: DryArm, start: Pose, position: Array, blocked: Blocked) -> Blocked:
-    """Return the reason with the figure of the way's end, not of where it crosses the edge."""
+    """Return the reason with the figure of the way's end, not of the point that was looked at."""
     if blocked.stop != "limit" or arm.workspace is None:
         return blocked
     return _outside(arm.workspace, start, Pose(position, start.rotation)) or blocked

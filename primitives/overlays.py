@@ -16,7 +16,7 @@ from zetta.primitives.localize.table import Table
 from zetta.primitives.overlays_grid import draw_fine_grid, draw_grid
 from zetta.primitives.overlays_hand import draw_axes, draw_cross, draw_jaw
 from zetta.primitives.overlays_sheet import LONGEST_SIDE, Sheet
-from zetta.primitives.overlays_things import Mark, draw_marks, draw_rulers, marks_of
+from zetta.primitives.overlays_things import Mark, draw_marks, draw_rulers, marks_of, place_marks
 from zetta.runtime.core import ArmState, Camera, Estimate, Image
 from zetta.runtime.errors import ConfigError, suggest
 
@@ -95,6 +95,9 @@ class Drawn:
     """Shape (height, width, 3), uint8 RGB; enlarged where it was small."""
     marks: tuple[Mark, ...] = ()
     """The numbered things that are in it."""
+    rulers: int = 0
+    hand: bool = False
+    """Whether a grip site is in it."""
 
 
 def draw_overlays(
@@ -118,14 +121,23 @@ def draw_overlays(
     wanted = overlays or Overlays()
     sheet = Sheet(image, camera, depth, longest_side)
     marks = marks_of(around.estimates or {})
+    # Numbers are placed first and drawn last: labels make room for them and lines do not cover
+    # them.
+    placed = place_marks(sheet, marks) if wanted.marks else ()
     if wanted.fine_grid:
         draw_fine_grid(sheet, around.table)
-    # Discs are placed first and drawn last: labels make room for them, never they for labels.
     if wanted.grid:
         draw_grid(sheet, around.table)
-    if wanted.ruler:
-        draw_rulers(sheet, marks, around.table)
-    names = around.names if len(around.arms) > 1 else [""] * len(around.arms)
+    rulers = draw_rulers(sheet, marks, around.table) if wanted.ruler else 0
+    _draw_hands(sheet, around, wanted)
+    draw_marks(sheet, placed)
+    hands = any(sheet.where(arm.ee_pos) is not None for arm in around.arms)
+    return Drawn(sheet.finished(), tuple(one.mark for one in placed), rulers, hands)
+
+
+def _draw_hands(sheet: Sheet, around: Surroundings, wanted: Overlays) -> None:
+    # With one arm there is nothing to tell apart.
+    names = around.names if len(around.arms) > 1 else ("",) * len(around.arms)
     for arm, name in zip(around.arms, names, strict=True):
         if wanted.jaw:
             draw_jaw(sheet, arm)
@@ -133,5 +145,3 @@ def draw_overlays(
             draw_axes(sheet, arm)
         if wanted.cross:
             draw_cross(sheet, arm, around.table, name)
-    shown = draw_marks(sheet, marks) if wanted.marks else ()
-    return Drawn(sheet.finished(), shown)

@@ -66,17 +66,24 @@ def draw_fine_grid(sheet: Sheet, table: Table) -> None:
         sheet.line(line.start, line.end, _FAINT)
 
 
-def draw_grid(sheet: Sheet, table: Table) -> None:
-    """Draw the numbered lines, and their numbers where they end or leave the picture."""
+def draw_grid(sheet: Sheet, table: Table) -> tuple[GridLine, ...]:
+    """Draw the numbered lines, and their numbers where they end or leave the picture.
+
+    Returns:
+        The lines for whose number there was room.
+    """
     drawn = [
         (line, sheet.line(line.start, line.end, (_X_INK, _Y_INK)[line.axis]))
         for line in grid_lines(table, CELL)
     ]
+    numbered = []
     # Round numbers first: where there is no room for all, they are the ones to keep.
     for line, runs in sorted(drawn, key=lambda each: _roundness(each[0].value)):
         colour = (_X_COLOUR, _Y_COLOUR)[line.axis]
-        for place in _label_places(runs, sheet):
-            sheet.text(place, line.label, colour)
+        written = [sheet.text(p, line.label, colour) for p in _label_places(runs, sheet)]
+        if any(written):
+            numbered.append(line)
+    return tuple(numbered)
 
 
 def _roundness(value: float) -> tuple[bool, bool, float]:

@@ -42,7 +42,7 @@ class Mark:
 
         Such as `1 black bowl (x 12.0, y -3.5, z 91.2 cm)`.
         """
-        x, y, z = (100.0 * float(v) + 0.0 for v in self.estimate.position)
+        x, y, z = (round(100.0 * float(v), 1) + 0.0 for v in self.estimate.position)  # no -0.0
         return f"{self.number} {self.name} (x {x:.1f}, y {y:.1f}, z {z:.1f} cm)"
 
     @property
@@ -56,35 +56,54 @@ def marks_of(estimates: Mapping[str, Estimate]) -> tuple[Mark, ...]:
     return tuple(Mark(i, name, e) for i, (name, e) in enumerate(estimates.items(), start=1))
 
 
-def draw_marks(sheet: Sheet, marks: Sequence[Mark]) -> tuple[Mark, ...]:
-    """Put a numbered disc on each thing and return those that are in the picture.
+@dataclass(frozen=True, slots=True)
+class PlacedMark:
+    """Where a thing is in the picture, and where its number goes."""
 
-    Where two would cover each other, one moves aside and a line leads to its thing.
+    mark: Mark
+    at: Place
+    disc: Place
+
+
+def place_marks(sheet: Sheet, marks: Sequence[Mark]) -> tuple[PlacedMark, ...]:
+    """Find room for the number of each thing that is in the picture, and keep it free.
+
+    Where two would cover each other, one moves aside.
     """
-    shown = []
+    placed = []
     for mark in marks:
         at = sheet.where(mark.estimate.position)
         if at is None:
             continue
-        shown.append(mark)
-        place = next(
-            (p for p in _candidates(at, sheet.unit) if sheet.free(_box(p, sheet.unit))), at
-        )
-        sheet.claim(_box(place, sheet.unit))
-        if place != at:
-            sheet.stroke([at, place], _LEADER)
-            sheet.disc(at, 2.0, _MARK, _DARK)
-        sheet.disc(place, _RADIUS, _DARK, _MARK)
-        sheet.write_over(place, str(mark.number), _MARK, _TEXT)
-    return tuple(shown)
+        room = (p for p in _candidates(at, sheet.unit) if sheet.free(_box(p, sheet.unit)))
+        disc = next(room, at)
+        sheet.claim(_box(disc, sheet.unit))
+        placed.append(PlacedMark(mark, at, disc))
+    return tuple(placed)
 
 
-def draw_rulers(sheet: Sheet, marks: Sequence[Mark], table: Table) -> None:
-    """Stand a ruler beside each thing, from the table to its top, with ticks every centimetre."""
+def draw_marks(sheet: Sheet, placed: Sequence[PlacedMark]) -> None:
+    """Draw a numbered disc for each thing; one that moved aside gets a line to its thing."""
+    for one in placed:
+        if one.disc != one.at:
+            sheet.stroke([one.at, one.disc], _LEADER)
+            sheet.disc(one.at, 2.0, _MARK, _DARK)
+        sheet.disc(one.disc, _RADIUS, _DARK, _MARK)
+        sheet.write_over(one.disc, str(one.mark.number), _MARK, _TEXT)
+
+
+def draw_rulers(sheet: Sheet, marks: Sequence[Mark], table: Table) -> int:
+    """Stand a ruler beside each thing, from the table to its top, with ticks every centimetre.
+
+    Returns:
+        How many were drawn: flat things get none, nor does what is seen from above.
+    """
+    count = 0
     for mark in marks:
         rise = mark.top - table.height
         if rise >= _LOWEST and sheet.where(mark.estimate.position) is not None:
-            _ruler(sheet, _beside(sheet, mark.estimate, table), rise)
+            count += _ruler(sheet, _beside(sheet, mark.estimate, table), rise)
+    return count
 
 
 def _beside(sheet: Sheet, estimate: Estimate, table: Table) -> Array:
@@ -98,18 +117,18 @@ def _beside(sheet: Sheet, estimate: Estimate, table: Table) -> Array:
     return np.array([flat[0], flat[1], table.height])
 
 
-def _ruler(sheet: Sheet, foot: Array, rise: float) -> None:
+def _ruler(sheet: Sheet, foot: Array, rise: float) -> bool:
     up = np.array([0.0, 0.0, 1.0])
-    ends = sheet.where(foot), sheet.where(foot + rise * up)
-    if ends[0] is None or ends[1] is None:
-        return
-    along = np.subtract(ends[1], ends[0])
+    start, end = sheet.where(foot), sheet.where(foot + rise * up)
+    if start is None or end is None:
+        return False
+    along = np.subtract(end, start)
     length = float(np.hypot(*along))
-    spacing = length / (100.0 * rise)
     depth = float(project(foot, sheet.camera)[1][0])
     if length < _SLANT * rise * float(sheet.camera.intrinsics[1, 1]) / depth:
-        return  # seen from above, a height has hardly any length
+        return False  # seen from above, a height has hardly any length
     sheet.line(foot, foot + rise * up, _RULER, through=True)
+    spacing = length / (100.0 * rise)
     across = np.array([-along[1], along[0]]) / length * sheet.unit
     across = across if across[0] >= 0.0 else -across
     for count in range(int(100.0 * rise + 1e-6) + 1):
@@ -122,6 +141,7 @@ def _ruler(sheet: Sheet, foot: Array, rise: float) -> None:
         if fifth and count:
             beyond = tip + across * 7.0
             sheet.text((float(beyond[0]), float(beyond[1])), str(count), _MARK, 10.0)
+    return True
 
 
 def _candidates(at: Place, unit: float) -> Iterator[Place]:

@@ -151,6 +151,8 @@ class _Reader:
         if not where:
             return None
         first, *more = where
+        if first.object and not noun(first.object)[0]:
+            return None  # "on the": nothing is named
         place = (
             destination_of_plain(first, self._container)
             if not first.object or first.object in PRONOUNS

@@ -177,7 +177,7 @@ def alternatives(name: str) -> tuple[tuple[str, ...], ...]:
 
 def is_drawer(name: str) -> bool:
     """Say whether `name` is a drawer."""
-    return name.split()[-1] == "drawer"
+    return name.split()[-1:] == ["drawer"]
 
 
 def place_on(name: str, on_top: bool = False) -> str:
@@ -205,7 +205,7 @@ def place_in(name: str) -> str:
     >>> place_in("top drawer"), place_in("bowl")
     ('inside of top drawer', 'bowl')
     """
-    if name.split()[-1] in CONTAINERS and " of " not in name:
+    if name and name.split()[-1] in CONTAINERS and " of " not in name:
         return "inside of cabinet" if name.endswith("cabinet") else f"inside of {name}"
     return name
 

@@ -114,14 +114,6 @@ class Dealer:
             raise reply.error
         return reply.value
 
-    def tell(self, do: str, given: Mapping[str, Any]) -> None:
-        """Send a request whose answer nobody waits for; it may be lost."""
-        self._calls += 1
-        with contextlib.suppress(zmq.Again):
-            self._socket.send_multipart(
-                request_frames(Request(self._calls, do, given)), zmq.NOBLOCK
-            )
-
     def rebuild(self) -> None:
         """Throw the socket away, with everything that is still under way, and make another."""
         self.close()
@@ -276,7 +268,7 @@ def check_bind(endpoint: str, keys: bool) -> None:
     if endpoint.startswith("ipc://"):
         return
     host = _host(endpoint)
-    if not keys and not _is_loopback(host):
+    if not keys and not is_loopback(host):
         raise ConfigError(
             f"{endpoint} can be reached from other machines and whoever reaches it moves the "
             "robot; make keys with zetta serve keygen and give them with --keys, or bind "
@@ -307,7 +299,8 @@ def _host(endpoint: str) -> str:
     return host.removeprefix("[").removesuffix("]")
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Say whether only this machine reaches `host`."""
     if host == "localhost":
         return True
     try:

@@ -75,28 +75,35 @@ def _picture(
 
 def caption_of(name: str, drawn: Drawn, around: Surroundings, overlays: Overlays) -> str:
     """Return what a picture shows and what is drawn into it."""
-    parts = list(_drawn_words(around, overlays))
+    parts = list(_ground_words(around, overlays))
+    parts += list(_hand_words(overlays)) if drawn.hand else _no_hand(around, overlays)
+    if drawn.rulers:
+        parts.append("yellow rulers: height above the table beside a thing, ticks 1 cm")
     if drawn.marks:
         parts.append("marks: " + ", ".join(mark.legend for mark in drawn.marks))
-    return f"{name}: " + ("; ".join(parts) if parts else "nothing is drawn in")
+    return f"{name}: {'; '.join(parts) or 'nothing is drawn in'}"
 
 
-def _drawn_words(around: Surroundings, overlays: Overlays) -> Iterator[str]:
+def _ground_words(around: Surroundings, overlays: Overlays) -> Iterator[str]:
     if overlays.grid:
-        faint = ", faint ones every 5 cm" if overlays.fine_grid else ""
+        faint = ", faint ones half way between" if overlays.fine_grid else ""
         yield f"lines every 10 cm on the table (z {_cm(around.table.height)}){faint}; labels in cm"
     elif overlays.fine_grid:
         yield "faint lines half way between multiples of 10 cm on the table"
-    if not around.arms:
-        return
+
+
+def _no_hand(around: Surroundings, overlays: Overlays) -> list[str]:
+    asked = around.arms and (overlays.cross or overlays.axes or overlays.jaw)
+    return ["the grip site is not in this picture"] if asked else []
+
+
+def _hand_words(overlays: Overlays) -> Iterator[str]:
     if overlays.cross:
         yield "white + at the grip site, its dashed line ends in an x on the table straight below"
     if overlays.axes:
         yield "arrows +x red, +y green, +z blue: 5 cm, ticks 1 cm"
     if overlays.jaw:
         yield "cyan: the line along which the fingers close, a bar at each finger"
-    if overlays.ruler and around.estimates:
-        yield "yellow rulers: height above the table beside a thing, ticks 1 cm"
 
 
 # --------------------------------------------------------------------------- state
@@ -163,7 +170,7 @@ def _thing_lines(estimates: Mapping[str, Estimate], table: Table) -> Iterator[st
         turn = math.degrees(one.yaw)
         top = 100.0 * (mark.top - table.height)
         yield (
-            f"  {mark.legend}, size {size} cm, turned {turn + 0.0:.0f} deg, "
+            f"  {mark.legend}, size {size} cm, turned {_rounded(turn, 0):.0f} deg, "
             f"top {top:.1f} cm above the table, confidence {one.confidence:.2f} ({one.level})"
         )
 

@@ -96,6 +96,8 @@ class Answer:
     """Why there is no answer, where a model's reply could not be read in spite of repair."""
     raw: str = ""
     """The reply as it came; empty where it was read."""
+    remarks: tuple[str, ...] = ()
+    """What was left out of an answer that was read, such as commands beyond the allowed number."""
     leave: str = ""
     """Why the agent drives no more, where it goes away without saying `done`; ends the drive."""
 

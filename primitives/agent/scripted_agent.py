@@ -32,6 +32,9 @@ class ScriptedAgent:
         self._tries: dict[int, int] = {}
         self._step = 0
         """Which line of the errand comes next."""
+        self._holds = False
+        self._free: tuple[str, ...] = ()
+        """What frees the hand before an errand begins."""
 
     def begin(self, instruction: str, arms: tuple[str, ...]) -> None:
         """Read the instruction.
@@ -44,6 +47,7 @@ class ScriptedAgent:
         except ConfigError as error:
             raise ConfigError(f"the agent 'scripted' cannot do this task: {error}") from error
         arm = arms[0] if len(arms) > 1 else ""
+        self._free, self._holds = (f"{arm} gripper open".strip(),), False
         self._lines = tuple(lines_of(errand, arm) for errand in steps)
         self._waiting = list(range(len(steps)))
         self._tries = {}
@@ -51,6 +55,8 @@ class ScriptedAgent:
 
     def decide(self, turn: Turn) -> Answer:
         """Return one command: the next one, or the first of a new attempt."""
+        for result in turn.results:
+            self._holds = self._holds if result.grasp is None else result.grasp.grip == "held"
         if turn.results:
             self._learn(turn.results[-1].completed)
         elif turn.remarks:
@@ -60,8 +66,10 @@ class ScriptedAgent:
         if not self._waiting:
             return Answer(("done",), progress="every errand was done or given up")
         errand = self._waiting[0]
+        line = self._lines[errand][self._step]
+        free = self._free if self._holds and self._step == 0 else ()
         return Answer(
-            (self._lines[errand][self._step],),
+            (*free, line),
             progress=f"errand {errand + 1} of {len(self._lines)}",
         )
 
@@ -78,7 +86,8 @@ class ScriptedAgent:
             if self._step == len(self._lines[errand]):
                 self._next()
             return
-        self._step = 0
+        # What is still held need not be picked again.
+        self._step = self._step if self._holds else 0
         self._tries[errand] = self._tries.get(errand, 0) + 1
         if self._tries[errand] >= TRIES:
             self._next()

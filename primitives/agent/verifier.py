@@ -37,10 +37,15 @@ _TWISTED: Final = 0.5
 
 _INSIDE: Final = 0.02
 """How far from the edge of a place heights are compared, metres."""
-_CELLS: Final = 8
-"""Fewer cells say nothing about what is in a place."""
+_GONE_INSIDE: Final = 0.005
+"""The same where a thing stood, metres."""
+_MOVED: Final = 0.05
+"""A place that is seen so far from where it was has been moved, metres; under a load it is seen
+less well."""
+_CELLS: Final = 4
+"""Fewer cells of a height grid say nothing."""
 _NEW: Final = 0.02
-"""Where something was put, a tenth of the place is higher than before by so much, metres."""
+"""Where something was put, cells are higher than before by so much, metres."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +134,7 @@ def _judge(errand: Errand, before: Seen, now: Seen, grips: Sequence[Array]) -> F
     if errand.object is None:
         return Finding(None, f"nobody knows how to see whether {errand.verb!r} was done")
     name, thing = said(errand.object), found.get("object")
-    place = found.get("receptacle") or was.get("receptacle")
+    place = _standing(was.get("receptacle"), found.get("receptacle"))
     if thing is None:
         return _hidden(name, errand, was.get("object"), place, before.heights, now.heights)
     if errand.receptacle is None:
@@ -139,6 +144,14 @@ def _judge(errand: Errand, before: Seen, now: Seen, grips: Sequence[Array]) -> F
     if errand.placement in ("on", "in") and _at_a_hand(thing, grips):
         return Finding(False, f"the {name} is still at the hand")
     return _placed(errand, name, thing, place)
+
+
+def _standing(before: Estimate | None, now: Estimate | None) -> Estimate | None:
+    """Return where a place is: as it was seen when it was empty, unless it was moved."""
+    if before is None or now is None:
+        return before or now
+    moved = float(np.linalg.norm((now.position - before.position)[:2]))
+    return now if moved > _MOVED else before
 
 
 def _hidden(
@@ -156,27 +169,41 @@ def _hidden(
         return Finding(None, unseen)
     if before is None or now is None or before.heights.shape != now.heights.shape:
         return Finding(None, unseen)
-    rise = now.heights - before.heights
-    here = rise[_cells_of(place, now)]
-    there = rise[_cells_of(was, now)]
-    here, there = here[np.isfinite(here)], there[np.isfinite(there)]
-    if min(len(here), len(there)) < _CELLS or np.median(there) > -float(was.extent[2]) / 2.0:
-        return Finding(None, unseen)
-    new = float(np.quantile(here, 0.9))
-    if new < _NEW:
-        return Finding(None, f"{unseen}, and nothing new is {errand.placement} the {said(asked)}")
-    what = f"the {name} is gone from its place and something {cm(new)} higher is"
-    return Finding(True, f"{what} {errand.placement} the {said(asked)}")
+    gone = _height_change(was, before, now)
+    if len(gone) < _CELLS or np.median(gone) > -float(was.extent[2]) / 2.0:
+        return Finding(None, f"{unseen}, and whether it left its place cannot be told")
+    where, new = f"{errand.placement} the {said(asked)}", _new_cells(was, place, before, now)
+    if new < _CELLS:
+        return Finding(None, f"{unseen}, and nothing new is seen {where}")
+    return Finding(True, f"the {name} is gone from its place, and something as high is {where}")
 
 
-def _cells_of(thing: Estimate, grid: HeightGrid) -> NDArray[np.bool_]:
-    """Return which cells lie well inside the outline of a thing. Shape (NX, NY)."""
+def _height_change(thing: Estimate, before: HeightGrid, now: HeightGrid) -> Array:
+    """Return by how much each known cell of a place has risen, metres. Shape (N,)."""
+    change = (now.heights - before.heights)[_cells_of(thing, now, _GONE_INSIDE)]
+    return np.asarray(change[np.isfinite(change)])
+
+
+def _new_cells(thing: Estimate, place: Estimate, before: HeightGrid, now: HeightGrid) -> int:
+    """Return how many cells of a place show a surface that a thing put there would show.
+
+    What a wall of the place hid before may be new as well; a hand above it is too high.
+    """
+    cells = _cells_of(place, now, _INSIDE)
+    was, is_now = before.heights[cells], now.heights[cells]
+    above = is_now - bottom_of(place)
+    fits = (above > _NEW) & (above < float(np.linalg.norm(thing.extent)) + _NEW)
+    return int((fits & ~(is_now - was < _NEW)).sum())  # also where nothing was seen before
+
+
+def _cells_of(thing: Estimate, grid: HeightGrid, margin: float) -> NDArray[np.bool_]:
+    """Return which cells lie `margin` metres inside the outline of a thing. Shape (NX, NY)."""
     nx, ny = grid.heights.shape
     x = grid.origin[0] + (np.arange(nx)[:, None] + 0.5) * grid.cell - thing.position[0]
     y = grid.origin[1] + (np.arange(ny)[None, :] + 0.5) * grid.cell - thing.position[1]
     c, s = np.cos(thing.yaw), np.sin(thing.yaw)
     half = thing.extent[:2] / 2.0
-    half = np.maximum(half - _INSIDE, half / 2.0)
+    half = np.maximum(half - margin, half / 2.0)
     inside = (np.abs(c * x + s * y) < half[0]) & (np.abs(c * y - s * x) < half[1])
     return np.asarray(inside)
 

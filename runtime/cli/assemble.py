@@ -89,9 +89,9 @@ class Assembler:
     only one, except in simulators that draw without a graphics context.
     """
 
-    def __init__(self, command: str = "") -> None:
-        """`command` is what the user typed; it is written into every result."""
-        self._command = command
+    def __init__(self, command: str = "", served: Mapping[str, str] | None = None) -> None:
+        """`command` is what the user typed, for every result; `served`, where policies are."""
+        self._command, self._served = command, served or {}
         self._env: Env | None = None
         self._env_key: EnvKey | None = None
         self._policies: dict[tuple[str, str, str], Policy] = {}
@@ -217,8 +217,8 @@ class Assembler:
         temperature, inference = (spec.options.get(k, "") for k in ("temperature", "inference"))
         policy = self._policies.get((spec.policy, temperature, inference))
         if policy is None:
-            policy = registry.policy(spec.policy)
-            if temperature:
+            policy = registry.policy(self._served.get(spec.policy, spec.policy))
+            if temperature and spec.policy not in self._served:
                 set_temperature(policy, spec.policy, temperature)
             policy = RunsAhead(policy) if inference == "async" else policy
             self._policies[(spec.policy, temperature, inference)] = policy

@@ -21,6 +21,7 @@ from zetta.runtime.cli import output
 from zetta.runtime.cli.assemble import Assembler, find_simulator
 from zetta.runtime.cli.bench_batching import batching_figures
 from zetta.runtime.cli.bench_diagnosis import diagnosis_figures
+from zetta.runtime.cli.bench_overlays import overlay_figures
 from zetta.runtime.cli.bench_plot import check_plot, draw_figures
 from zetta.runtime.cli.bench_process import ArmPlace, ArmProcess, PictureArm, ReplayArm
 from zetta.runtime.cli.bench_rollouts import rollout_figures
@@ -70,7 +71,7 @@ def command(
         list[str],
         typer.Argument(
             help="Any of sim, policy, loop, tick, critics, sight, diagnosis, wire, batching, "
-            "rollouts, worker, soak."
+            "rollouts, worker, soak, overlays."
         ),
     ],
     sim: Annotated[str, typer.Option(help="Simulator.")] = "libero",
@@ -80,8 +81,8 @@ def command(
     blocks: Annotated[int, typer.Option(help="Blocks of each arm.")] = 3,
     ticks: Annotated[int, typer.Option(help="Ticks of a replay.")] = 48,
     pictures: Annotated[int, typer.Option(help="Pictures of a block.")] = 16,
-    tasks: Annotated[str, typer.Option(help="Tasks of `sight`, such as 0-4; all.")] = "",
-    scenes: Annotated[int, typer.Option(help="Layouts of a task for `sight`.")] = 5,
+    tasks: Annotated[str, typer.Option(help="Tasks of `sight` and `overlays`: 0-4; all.")] = "",
+    scenes: Annotated[int, typer.Option(help="Layouts of a task for both.")] = 5,
     localizer: Annotated[str, typer.Option(help="What `sight` measures; the simulator's.")] = "",
     depth_noise: Annotated[
         bool, typer.Option(help="Give `sight` the depth of a real camera.")
@@ -222,15 +223,25 @@ def bench_critics(wanted: Bench) -> list[Figure]:
 
 def bench_sight(wanted: Bench) -> list[Figure]:
     """Compare what a localiser finds with simulator truth."""
+    chosen = _chosen_tasks(wanted)
+    return sight_figures(
+        wanted.sim, wanted.suite, chosen, wanted.scenes, wanted.localizer, wanted.depth_noise
+    )
+
+
+def bench_overlays(wanted: Bench) -> list[Figure]:
+    """Compare what can be read off a picture with a grid and without."""
+    return overlay_figures(wanted.sim, wanted.suite, _chosen_tasks(wanted), wanted.scenes)
+
+
+def _chosen_tasks(wanted: Bench) -> tuple[int, ...]:
     suites = find_simulator(wanted.sim).suites()
     if wanted.suite not in suites:
         raise ConfigError(f"unknown suite {wanted.suite!r}; {suggest(wanted.suite, suites)}")
     everything = tuple(range(suites[wanted.suite]))
     chosen = parse_numbers(wanted.tasks, "--tasks") if wanted.tasks else everything
     output.note(f"looking at {len(chosen)} tasks of {wanted.suite}, {wanted.scenes} layouts each")
-    return sight_figures(
-        wanted.sim, wanted.suite, chosen, wanted.scenes, wanted.localizer, wanted.depth_noise
-    )
+    return chosen
 
 
 def bench_diagnosis(wanted: Bench) -> list[Figure]:
@@ -283,6 +294,7 @@ BENCHMARKS: Final[Mapping[str, Callable[[Bench], list[Figure]]]] = {
     "rollouts": bench_rollouts,
     "worker": bench_worker,
     "soak": bench_soak,
+    "overlays": bench_overlays,
 }
 
 

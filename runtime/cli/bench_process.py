@@ -168,6 +168,10 @@ class _Arm:
                 from zetta.runtime.cli.bench_sight import look_at
 
                 return look_at(simulator, env, self._place, request)
+            case "overlays":
+                from zetta.runtime.cli.bench_overlays import read_pictures
+
+                return read_pictures(simulator, env, self._place, request)
             case other:
                 raise InfraError(f"a benchmark process was asked for {other!r}")
 

@@ -28,12 +28,11 @@ from zetta.primitives.commands import (
 )
 from zetta.primitives.dry_run import DryWorld, check_turn
 from zetta.primitives.dry_run_reach import DryArm
-from zetta.primitives.kinematics import Kinematics
 from zetta.primitives.localize.table import Table, declared_table, seen_table
 from zetta.primitives.motions import Steps
 from zetta.primitives.overlays import Overlays
 from zetta.primitives.roles import Errand
-from zetta.runtime.arm_model import ArmModels
+from zetta.runtime.cli.dry_arms import dry_arms
 from zetta.runtime.cli.sight import Sight
 from zetta.runtime.core import Env, Estimate, Proprio
 
@@ -70,7 +69,9 @@ class EpisodeCockpit:
         )
         self._table: Table | None = None
         self._start: Proprio | None = None
-        self._kinematics = [_kinematics(env, k) for k in range(len(equipment.arms))]
+        self._dry_arms: tuple[DryArm, ...] = ()
+        self._last: dict[str, Estimate] = {}
+        """Where things were when they were last seen, by name: hands and loads hide them."""
         self._names = {
             name: (k, role)
             for k, errand in enumerate(equipment.errands)
@@ -87,6 +88,7 @@ class EpisodeCockpit:
         self._executor.begin(proprio)
         self._verifier.begin()
         self._start = proprio
+        self._dry_arms = dry_arms(self._env, proprio)
 
     def read(self, line: str) -> Parsed:
         """Understand a line of text.
@@ -112,12 +114,7 @@ class EpisodeCockpit:
         cameras = self._env.spec.cameras
         spoken_of = any(_speaks_of_camera(parsed.command) for parsed in commands)
         return DryWorld(
-            arms=tuple(
-                DryArm(name, home, equipment.workspace, kinematics, equipment.hand)
-                for name, home, kinematics in zip(
-                    self.arms, start.arms, self._kinematics, strict=True
-                )
-            ),
+            arms=self._dry_arms,
             text=equipment.say,
             cameras=self._env.observe([c.name for c in cameras]).cameras if spoken_of else {},
             wrist_cameras=[c.name for c in cameras if c.mount == "wrist"],
@@ -128,17 +125,23 @@ class EpisodeCockpit:
         )
 
     def _where(self) -> Callable[[str], Estimate | None]:
-        """Return what tells where a thing is, each looked for once."""
+        """Return what tells where a thing is, or was when last seen; each is looked for once."""
 
         @cache
         def where(name: str) -> Estimate | None:
-            if name in self._names:
-                number, role = self._names[name]
-                return self._locators[number]().estimates.get(role)
-            errand = Errand("pick", object=thing_phrase(name))
-            return self._sight.locator(errand)().estimates.get("object")
+            seen = self._look_for(name)
+            if seen is not None:
+                self._last[name] = seen
+            return self._last.get(name)
 
         return where
+
+    def _look_for(self, name: str) -> Estimate | None:
+        if name in self._names:
+            number, role = self._names[name]
+            return self._locators[number]().estimates.get(role)
+        errand = Errand("pick", object=thing_phrase(name))
+        return self._sight.locator(errand)().estimates.get("object")
 
     def predictable(self, command: Parsed) -> bool:
         """Say whether the end of a command is known before it begins."""
@@ -203,9 +206,3 @@ def _speaks_of_camera(command: Command) -> bool:
     if isinstance(command, Both):
         return _speaks_of_camera(command.first) or _speaks_of_camera(command.second)
     return isinstance(command, Move | Rotate) and command.frame == "camera"
-
-
-def _kinematics(env: Env, index: int) -> Kinematics | None:
-    """Return the inverse kinematics of an arm; None where its chain is unknown."""
-    model = env.arm_model(index) if isinstance(env, ArmModels) else None
-    return None if model is None else Kinematics(model)

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
 from zetta.primitives.agent.cockpit import Cockpit
 from zetta.primitives.agent.drive import Drive
 from zetta.primitives.agent.drive_log import DriveLog
@@ -24,7 +26,7 @@ from zetta.runtime.cli.sight import Sight
 from zetta.runtime.core import Camera, Env, EpisodeSink, Motion, Policy, RunSpec, Scene
 from zetta.runtime.errors import ConfigError, suggest
 from zetta.runtime.policy_motion import policy_rows
-from zetta.runtime.workspace import BoundedEnv
+from zetta.runtime.workspace import BoundedEnv, Box
 
 SOURCE_PREFIX: Final = "agent:"
 """How the source of a tick begins that an agent drove."""
@@ -66,7 +68,7 @@ def driven(
         robots=sight.bind,
         hand=HANDS.get(env.spec.name, PANDA),
         errands=() if roles is None else roles.steps,
-        workspace=env.workspace(0) if isinstance(env, BoundedEnv) else None,
+        workspace=_workspace(env),
         policy=None if vla is None else _verb(vla, env, spec.policy_seed),
         camera=lambda name: _camera(env, name),
         say=command_text,
@@ -98,6 +100,18 @@ def driven(
         sinks.append(EpisodeEnd(agent, drive))
     arbiter = MotionOnly(drive.motion, SOURCE_PREFIX + agent_name(spec).replace("/", "-"))
     return Deployment(arbiter, localizer=sight, alone=True), drive
+
+
+def _workspace(env: Env) -> Box | None:
+    """Return the room of all hands together; the dry run knows that of each."""
+    if not isinstance(env, BoundedEnv):
+        return None
+    boxes = [env.workspace(k) for k in range(len(env.spec.arms))]
+    known = [box for box in boxes if box is not None]
+    if len(known) < len(boxes):
+        return None
+    low, high = np.min([b.low for b in known], axis=0), np.max([b.high for b in known], axis=0)
+    return Box(tuple(low.tolist()), tuple(high.tolist()))
 
 
 def _verb(vla: Policy, env: Env, seed: int) -> Callable[[int, str], Motion]:

@@ -12,6 +12,7 @@ from zetta.runtime.action_digest import ActionDigest
 from zetta.runtime.cli.agents import agent_name
 from zetta.runtime.cli.assemble import Assembled, Assembler
 from zetta.runtime.cli.deploy import bundle_digest
+from zetta.runtime.cli.shared_policy import served_policies
 from zetta.runtime.core import (
     ActionSpec,
     Array,
@@ -32,7 +33,7 @@ FACTORY = "zetta.runtime.cli.episodes:assembled_episodes"
 
 def assembled_episodes() -> AssembledEpisodes:
     """Return the factory of this process."""
-    return AssembledEpisodes()
+    return AssembledEpisodes(Assembler(served=served_policies()))
 
 
 class AssembledEpisodes:

@@ -21,7 +21,7 @@ from zetta.runtime.cli.evaluation_request import (
     request,
     typed_command,
 )
-from zetta.runtime.cli.launching import check_launch, launcher
+from zetta.runtime.cli.launching import Launch, check_launch, launcher
 from zetta.runtime.cli.worker_environment import pool_settings
 from zetta.runtime.errors import ConfigError
 from zetta.runtime.evaluation import run_plan
@@ -59,6 +59,9 @@ def command(
     ray_address: Annotated[
         str, typer.Option(help="Ray cluster, HOST:PORT or auto; default: one of this machine.")
     ] = "",
+    share_policy: Annotated[
+        bool, typer.Option("--share-policy", help="Load a policy once and serve it to all workers.")
+    ] = False,
     watchdog: Annotated[float, typer.Option(help="Silence of a hung worker, s.")] = 300.0,
     out: Annotated[Path | None, typer.Option(help="Folder of the results.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue in --out.")] = False,
@@ -84,7 +87,8 @@ def command(
     )
     if resume and out is None:
         raise ConfigError("--resume continues an evaluation: name its folder with --out")
-    check_launch(launch, ray_address)
+    where = Launch(launch, ray_address, share_policy)
+    check_launch(where)
     simulator = find_simulator(sim)
     evaluation = request(typed, simulator)
     size = forecast(evaluation, simulator, workers)
@@ -95,7 +99,8 @@ def command(
     folder = output.run_folder("eval", out, resume=True)
     _refuse_foreign_files(folder)
     settings = pool_settings(sim, FACTORY, folder / LOGS, workers, watchdog)
-    with launcher(launch, settings, ray_address) as pool:
+    names = [arm.policy for arm in evaluation.arms]
+    with launcher(where, settings, names, evaluation.options.get("temperature", "")) as pool:
         answer = _evaluate(evaluation, pool, folder, resume)
     _tell(answer, folder, as_json)
 

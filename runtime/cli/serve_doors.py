@@ -16,11 +16,11 @@ from zetta.runtime.foreign.addresses import key_in
 from zetta.runtime.foreign.conventions import Protocol as ForeignProtocol
 from zetta.runtime.foreign.conventions import convention
 from zetta.runtime.foreign.gr00t_codec import Generation
-from zetta.runtime.policy_server.door import Binding
 from zetta.runtime.policy_server.doors import Door, DoorCounts
 from zetta.runtime.policy_server.engine import Engine
 from zetta.runtime.policy_server.gr00t_door import Gr00tDoor
 from zetta.runtime.policy_server.openpi_door import OpenpiDoor
+from zetta.runtime.policy_server.visitors import Binding
 from zetta.runtime.policy_server.zmq_door import ZmqDoor
 
 OPENPI_BIND: Final = "tcp://127.0.0.1:8000"

@@ -139,3 +139,8 @@ def key_in(file: str) -> str:
     if not key or not key.isprintable():
         raise ConfigError(f"the key file {file} holds no key: one line of printable text")
     return key
+
+
+def bracketed(host: str) -> str:
+    """Return `host` as it stands before a port: an IPv6 address in brackets."""
+    return f"[{host}]" if ":" in host else host

@@ -16,11 +16,11 @@ import zmq
 from zetta.runtime.core import ActionChunk, Observation, PolicySpec
 from zetta.runtime.errors import ConfigError, InfraError, SpecMismatch, Timeout
 from zetta.runtime.foreign import gr00t_codec, translate
-from zetta.runtime.foreign.addresses import Address, parse
+from zetta.runtime.foreign.addresses import Address, bracketed, parse
 from zetta.runtime.foreign.conventions import Convention
+from zetta.runtime.foreign.exchange import kept, last_line, reached
 from zetta.runtime.foreign.gr00t_codec import Generation, Modality
 from zetta.runtime.foreign.limits import MAX_MESSAGE_BYTES
-from zetta.runtime.foreign.openpi_client import kept, last_line, reached
 from zetta.runtime.foreign.translate import Form
 
 PING_S: Final = 5.0
@@ -228,8 +228,7 @@ class Gr00tPolicy:
             self._socket.setsockopt(zmq.LINGER, 0)
             self._socket.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE_BYTES)
             self._socket.setsockopt(zmq.IPV6, int(":" in self.address.host))
-            host = f"[{self.address.host}]" if ":" in self.address.host else self.address.host
-            self._socket.connect(f"tcp://{host}:{self.address.port}")
+            self._socket.connect(f"tcp://{bracketed(self.address.host)}:{self.address.port}")
         for option in (zmq.RCVTIMEO, zmq.SNDTIMEO):
             self._socket.setsockopt(option, max(1, int(wait_s * 1000)))
         return self._socket

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import socket
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -18,7 +17,7 @@ from typing import Any, Final
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidMessage, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
-from zetta.runtime.core import ActionChunk, Observation, PolicySpec, read_only
+from zetta.runtime.core import ActionChunk, Observation, PolicySpec
 from zetta.runtime.errors import (
     ConfigError,
     ConnectionLost,
@@ -27,11 +26,11 @@ from zetta.runtime.errors import (
     Timeout,
 )
 from zetta.runtime.foreign import openpi_codec, translate
-from zetta.runtime.foreign.addresses import Address, parse
+from zetta.runtime.foreign.addresses import Address, bracketed, parse
+from zetta.runtime.foreign.exchange import RETRY_S, kept, last_line, reached
 from zetta.runtime.foreign.limits import MAX_MESSAGE_BYTES
 from zetta.runtime.foreign.translate import Form
 
-RETRY_S: Final = 0.2
 _QUIET: Final = logging.getLogger(__name__)
 
 
@@ -187,7 +186,7 @@ class OpenpiPolicy:
             # With a socket of our own no proxy comes between, whatever the environment says.
             self._socket = self._stack.enter_context(
                 connect(
-                    f"ws://{_bracketed(self.address.host)}:{self.address.port}",
+                    f"ws://{bracketed(self.address.host)}:{self.address.port}",
                     sock=tcp,
                     compression=None,
                     max_size=MAX_MESSAGE_BYTES,
@@ -236,58 +235,10 @@ class OpenpiPolicy:
         self._stack.close()
 
 
-def reached(host: str, port: int, ends: float) -> socket.socket:
-    """Return a connected socket; a server that is still starting is waited for until `ends`.
-
-    Raises:
-        ConnectionLost: nothing listens there.
-        Timeout: the machine does not answer.
-    """
-    while True:
-        left = max(RETRY_S, ends - time.monotonic())
-        try:
-            return socket.create_connection((host, port), timeout=left)
-        except TimeoutError:
-            raise Timeout(
-                f"{host}:{port} does not answer; is the machine on, and the way to it open?"
-            ) from None
-        except OSError as error:
-            if time.monotonic() + RETRY_S >= ends:
-                raise ConnectionLost(
-                    f"nothing listens on {host}:{port} ({error.strerror or error}); start the "
-                    "policy server, or correct the address"
-                ) from error
-        time.sleep(RETRY_S)
-
-
-def kept(rows: Any, spec: PolicySpec) -> Any:
-    """Return the first rows of a chunk, as many as `spec` says. Shape (horizon, A), read-only.
-
-    Raises:
-        SpecMismatch: there are fewer.
-    """
-    if len(rows) < spec.horizon:
-        raise SpecMismatch(
-            f"the server gave {len(rows)} rows and {spec.horizon} are expected; say "
-            f"horizon={len(rows)} in the name of the policy"
-        )
-    return read_only(rows[: spec.horizon])
-
-
-def last_line(text: str) -> str:
-    """Return the last line of a foreign traceback, which says what happened."""
-    lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
-    return f"{lines[-1]:.300}" if lines else "it gave no reason"
-
-
 def takes_seed(metadata: Mapping[str, Any]) -> bool:
     """Say whether a server told that it draws from a seed that comes with the request."""
     described = metadata.get("zetta")
     return isinstance(described, dict) and described.get("seed") is True
-
-
-def _bracketed(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
 
 
 def load(name: str) -> OpenpiPolicy:

@@ -3,7 +3,8 @@
 The server tells what the policy needs; each reset of a session and each inference is one request
 with a deadline. When an answer is late, or the server went away or is not the one that the episode
 began with, `infer` raises an infrastructure error: the episode is no score. The next reset begins
-with a new session.
+with a new session. So does one after a pause in which the server gave the session up; nothing is
+sent to keep a session, because a policy that was left alone for so long is best begun anew.
 """
 
 from __future__ import annotations

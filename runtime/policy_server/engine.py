@@ -103,7 +103,7 @@ class Engine:
         self._sessions: dict[int, _Session] = {}
         self._numbers = 0
         self._pace = Pace()
-        self._last_arrival = self._idle_since = clock()
+        self._last_arrival = self._idle_since = self._busy_since = clock()
         self._busy = self._draining = self._stopped = False
         self._most = 1
         self._tally = Tally()
@@ -130,6 +130,12 @@ class Engine:
         with self._changed:
             calls = sum(len(session.calls) for session in self._sessions.values())
             return self._tally.stats(self._present(), calls)
+
+    @property
+    def busy_s(self) -> float:
+        """Seconds that the present call of the policy has taken; 0 while there is none."""
+        with self._changed:
+            return self._clock() - self._busy_since if self._busy else 0.0
 
     def open(self, robot: str, priority: int = 0) -> int:
         """Return the number of a new session; `robot` is for people to read.
@@ -288,7 +294,7 @@ class Engine:
             while not self._stopped:
                 work, wait_s = self._choose()
                 if work is not None:
-                    self._busy = True
+                    self._busy, self._busy_since = True, self._clock()
                     return work
                 self._changed.wait(None if math.isinf(wait_s) else wait_s)
             return None

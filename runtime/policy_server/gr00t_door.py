@@ -19,11 +19,12 @@ import zmq.asyncio
 
 from zetta.runtime.errors import ConfigError, SpecMismatch, suggest
 from zetta.runtime.foreign import gr00t_codec
+from zetta.runtime.foreign.addresses import bracketed
 from zetta.runtime.foreign.conventions import Convention
 from zetta.runtime.foreign.gr00t_codec import Generation, Modality
 from zetta.runtime.foreign.limits import MAX_MESSAGE_BYTES
 from zetta.runtime.foreign.translate import Form
-from zetta.runtime.policy_server.door import (
+from zetta.runtime.policy_server.visitors import (
     START_S,
     Answers,
     Binding,
@@ -110,7 +111,7 @@ class Gr00tDoor:
             self._socket.setsockopt(option, value)
         host = self._binding.host
         try:
-            self._socket.bind(f"tcp://{f'[{host}]' if ':' in host else host}:{self._binding.port}")
+            self._socket.bind(f"tcp://{bracketed(host)}:{self._binding.port}")
         except zmq.ZMQError:
             self._socket.close(linger=0)
             self._context.term()
@@ -135,6 +136,7 @@ class Gr00tDoor:
             frames = await self._socket.recv_multipart()
             # A REQ socket sends an empty frame and its message; nothing else is a client.
             if len(frames) != 3 or frames[1]:
+                self.answers.malformed += 1
                 continue
             who, _, message = frames
             if who in self._busy or len(self._busy) >= self._binding.max_visitors:

@@ -20,7 +20,7 @@ from zetta.runtime.errors import ConfigError
 from zetta.runtime.foreign import openpi_codec
 from zetta.runtime.foreign.conventions import Convention
 from zetta.runtime.foreign.limits import MAX_MESSAGE_BYTES
-from zetta.runtime.policy_server.door import (
+from zetta.runtime.policy_server.visitors import (
     START_S,
     Answers,
     Binding,

@@ -102,7 +102,6 @@ class Reception:
             "open": self._open,
             "reset": self._reset,
             "infer": self._infer,
-            "beat": self._beat,
             "close": self._close,
         }
 
@@ -153,16 +152,17 @@ class Reception:
     def _open(self, peer: bytes, request: Request) -> None:
         robot = _given(request, "robot", str)[:ROBOT_LETTERS]
         priority = _given(request, "priority", int)
+        offered = request.given.get("shared")
+        offer = None if offered is None else from_wire(Offer, offered)
         # One robot has one session: who lost the reply to `open`, or was restarted, asks again.
         for token in [t for t, guest in self._guests.items() if guest.robot == robot]:
             self._forget(token)
         token = secrets.token_hex(TOKEN_LETTERS // 2)
         guest = _Guest(self._engine.open(robot, priority), robot, self._clock())
         self._guests[token] = guest
-        offered = request.given.get("shared")
-        if offered is not None:
+        if offer is not None:
             with contextlib.suppress(ConfigError):  # then pictures come as frames
-                guest.shared = FrameReader(from_wire(Offer, offered))
+                guest.shared = FrameReader(offer)
                 self._count(shared=1)
         opened = {"session": token, "shared": guest.shared is not None}
         self._answer(peer, Reply(request.id, {"instance": self.instance, **opened}))
@@ -188,10 +188,6 @@ class Reception:
         deadline = self._clock() + left_s
         future = self._engine.infer(guest.number, observation, left_s)
         self._await(peer, request, guest, future, _chunk_to_wire, deadline)
-
-    def _beat(self, peer: bytes, request: Request) -> None:
-        self._guest(request)
-        self._answer(peer, Reply(request.id, {"instance": self.instance}))
 
     def _close(self, peer: bytes, request: Request) -> None:
         token = request.given.get("session")
@@ -227,7 +223,8 @@ class Reception:
     def _unknown(self) -> ConnectionLost:
         return ConnectionLost(
             "this server does not know the session: it was restarted, or the session was "
-            f"silent for {self._engine.limits.idle_s:g} s or was opened again; open another"
+            f"silent for {self._engine.limits.idle_s:g} s (zetta serve --idle), or another client "
+            "opened under the same robot's name; begin the episode again, with a reset"
         )
 
     def _was_before(self, peer: bytes, request: Request, guest: _Guest) -> bool:

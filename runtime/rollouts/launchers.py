@@ -35,6 +35,7 @@ class Outcome:
     job: Job
     record: EpisodeRecord | None
     attempts: int
+    """How often a worker has begun it."""
     error: str = ""
 
 
@@ -77,6 +78,8 @@ class Pulse:
 
     phase: str = "starting"
     heard_at: float = field(default_factory=time.monotonic)
+    greeted: bool = False
+    """It has come to life; before that, nothing that was asked has been begun."""
     warm: bool = False
     """An episode has ticked; before that, imports and building take their time."""
 
@@ -85,6 +88,7 @@ class Pulse:
         if messages:
             self.heard_at = time.monotonic()
         for message in messages:
+            self.greeted = True
             if message["say"] == "phase":
                 self.phase = str(message["text"])
             elif message["say"] == "tick":

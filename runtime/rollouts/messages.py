@@ -12,7 +12,9 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, get_args
 
+from zetta.runtime import errors
 from zetta.runtime.core import EndReason, Init, Layout, Recovery, RunSpec, Sampled
+from zetta.runtime.errors import ConfigError, InfraError, ZettaError
 from zetta.runtime.records import from_json, to_json
 from zetta.runtime.rollouts.factory import EpisodeRecord, Identity
 
@@ -88,6 +90,28 @@ def identity_to_json(identity: Identity) -> dict[str, Any]:
 def identity_from_json(plain: Mapping[str, Any]) -> Identity:
     """Undo `identity_to_json`."""
     return Identity(**plain)
+
+
+def error_to_json(error: Exception) -> dict[str, object]:
+    """Say what went wrong and, as `again`, whether trying again can help."""
+    if isinstance(error, ModuleNotFoundError):
+        missing = ConfigError(
+            f"a worker cannot import {error.name!r}; `zetta doctor` prints the installing line"
+        )
+        return error_to_json(missing)
+    if isinstance(error, ZettaError):
+        again = isinstance(error, InfraError)
+        return {"kind": type(error).__name__, "message": str(error), "again": again}
+    message = f"unexpected {type(error).__name__}: {error}"
+    return {"kind": "InfraError", "message": message, "again": True}
+
+
+def error_from_json(plain: Mapping[str, Any]) -> ZettaError:
+    """Return the error that a worker described, as the class it had there."""
+    kind = getattr(errors, str(plain["kind"]), None)
+    if not (isinstance(kind, type) and issubclass(kind, ZettaError)):
+        kind = ZettaError
+    return kind(str(plain["message"]))
 
 
 def _plain(record: RunSpec | EpisodeRecord | Identity) -> dict[str, Any]:

@@ -13,14 +13,12 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from zetta.runtime import errors
 from zetta.runtime.core import RunSpec
 from zetta.runtime.errors import ConfigError, InfraError, WorkerDied, ZettaError
 from zetta.runtime.rollouts.factory import EpisodeRecord, Identity, merged
 from zetta.runtime.rollouts.launchers import Job, Outcome, Site, Worker
-from zetta.runtime.rollouts.messages import identity_from_json, record_from_json
+from zetta.runtime.rollouts.messages import error_from_json, identity_from_json, record_from_json
 from zetta.runtime.rollouts.process import ProcessSite
 
 POLL_S = 0.2
@@ -45,7 +43,8 @@ class PoolSettings:
     stagger_s: float = 1.0
     """Pause between two starts: graphics contexts created at once can lock each other up."""
     attempts: int = 3
-    """How often one scene is tried before it is given up as an error."""
+    """How often one scene is tried before it is given up as an error. A worker that ends before it
+    has said a word has tried nothing; from as many such starts on, each counts."""
     farewell_s: float = 5.0
     """How long a worker may take to end by itself."""
 
@@ -85,6 +84,7 @@ class Pool:
     _desks: dict[int, _Desk] = field(default_factory=dict)
     _leaving: list[tuple[float, Worker]] = field(default_factory=list)
     _attempts: dict[int, int] = field(default_factory=dict)
+    _lost_starts: dict[int, int] = field(default_factory=dict)
     _groups: list[_Group] = field(default_factory=list)
     _outcomes: deque[Outcome] = field(default_factory=deque)
     _last_start: float = float("-inf")
@@ -137,7 +137,7 @@ class Pool:
                 self._wait([process])
                 for message in process.messages():
                     if message["say"] == "error":
-                        raise _named_error(message)
+                        raise error_from_json(message)
                     if message["say"] == "identity":
                         return identity_from_json(
                             {k: v for k, v in message.items() if k not in ("say", "id")}
@@ -158,6 +158,7 @@ class Pool:
         jobs = list({job.key: job for job in jobs}.values())
         self._groups = _grouped(jobs)
         self._attempts = dict.fromkeys(range(len(jobs)), 0)
+        self._lost_starts = dict.fromkeys(range(len(jobs)), 0)
         while True:
             self._seat_workers()
             yield from self._drain()
@@ -219,7 +220,7 @@ class Pool:
                     self._finish(seat, desk, record_from_json(message["record"]))
                     return
                 if message["say"] == "error":
-                    self._fail(seat, desk, _named_error(message), bool(message["again"]))
+                    self._fail(seat, desk, error_from_json(message), bool(message["again"]))
                     return
             self._check_silence(desk.process)
         except WorkerDied as error:
@@ -250,7 +251,7 @@ class Pool:
         desk.group.workers -= 1
         if not again:
             raise error
-        self._attempts[desk.job_id] += 1
+        self._count(desk)
         attempts = self._attempts[desk.job_id]
         if attempts < self.settings.attempts:
             desk.group.waiting.appendleft((desk.job_id, desk.job))
@@ -258,6 +259,14 @@ class Pool:
         self._outcomes.append(Outcome(desk.job, None, attempts, str(error)))
         if not desk.group.proven:
             self._give_up(desk.group, str(error))
+
+    def _count(self, desk: _Desk) -> None:
+        """Count an attempt, or a start that came to nothing, as on a node that is gone."""
+        if not desk.process.pulse.greeted:
+            self._lost_starts[desk.job_id] += 1
+            if self._lost_starts[desk.job_id] < self.settings.attempts:
+                return
+        self._attempts[desk.job_id] += 1
 
     def _give_up(self, group: _Group, error: str) -> None:
         """A task that has never worked, in as many processes as one scene may use, is left."""
@@ -289,11 +298,3 @@ def _grouped(jobs: Sequence[Job]) -> list[_Group]:
         group = groups.setdefault(job.group, _Group(job.group, deque()))
         group.waiting.append((job_id, job))
     return list(groups.values())
-
-
-def _named_error(message: Mapping[str, Any]) -> ZettaError:
-    """Return the error a worker described, as the class it had there."""
-    kind = getattr(errors, str(message["kind"]), None)
-    if not (isinstance(kind, type) and issubclass(kind, ZettaError)):
-        kind = ZettaError
-    return kind(str(message["message"]))

@@ -13,11 +13,11 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, cast
 
-from zetta.runtime.errors import ConfigError, InfraError, ZettaError
 from zetta.runtime.rollouts.factory import EpisodeFactory
 from zetta.runtime.rollouts.messages import (
     decode,
     encode,
+    error_to_json,
     identity_to_json,
     record_to_json,
     spec_from_json,
@@ -86,7 +86,7 @@ class Serving:
             self.say(self._carry_out(request))
         except Exception as error:  # the worker loop: the pool decides what an error means
             traceback.print_exc()
-            self.say({"say": "error", "id": request["id"], **_described(error)})
+            self.say({"say": "error", "id": request["id"], **error_to_json(error)})
 
     def close(self) -> None:
         """Free the factory; a failure here can harm no result."""
@@ -113,17 +113,3 @@ def load_factory(dotted: str) -> EpisodeFactory:
     module, _, attribute = dotted.partition(":")
     make = cast(Callable[[], EpisodeFactory], getattr(import_module(module), attribute))
     return make()
-
-
-def _described(error: Exception) -> dict[str, object]:
-    """Say what went wrong and whether trying again can help."""
-    if isinstance(error, ModuleNotFoundError):
-        missing = ConfigError(
-            f"a worker cannot import {error.name!r}; `zetta doctor` prints the installing line"
-        )
-        return _described(missing)
-    if isinstance(error, ZettaError):
-        again = isinstance(error, InfraError)
-        return {"kind": type(error).__name__, "message": str(error), "again": again}
-    message = f"unexpected {type(error).__name__}: {error}"
-    return {"kind": "InfraError", "message": message, "again": True}

@@ -6,9 +6,8 @@ is judged by the screen.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Final, Literal
 
@@ -16,6 +15,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from zetta.critics.parameters import Parameter
 from zetta.critics.problems import MAX_BYTES
+from zetta.runtime.loose_json import objects_in
 from zetta.skills.evolve.authors import Draft
 from zetta.skills.evolve.skill_texts import Page, package_files, parameters_text
 from zetta.skills.package import SkillPackage
@@ -24,8 +24,6 @@ from zetta.skills.package_files import CRITIC, PARAMETERS, RECOVERY, REQUIRED, r
 NAME_MOST: Final = 40
 SENTENCE_MOST: Final = 600
 NUMBERS_MOST: Final = 40
-OPENINGS_MOST: Final = 50
-"""How many braces in a plain text are tried as the beginning of the answer."""
 _FENCE: Final = re.compile(r"\A\s*```[a-z]*\n(.*?)\n?```\s*\Z", re.DOTALL)
 
 
@@ -126,7 +124,7 @@ def read_answer(text: str) -> SkillAnswer:
         ValueError: there is none, or it is none; the message says what is wrong.
     """
     problem = "there is no JSON object in it"
-    for found in _objects(text):
+    for found in objects_in(text):
         try:
             return SkillAnswer.model_validate(found)
         except ValidationError as error:
@@ -141,20 +139,6 @@ def wrong_fields(error: ValidationError) -> str:
         for e in error.errors(include_url=False, include_input=False)
     )
     return "\n".join(lines)
-
-
-def _objects(text: str) -> Iterator[object]:
-    decoder = json.JSONDecoder()
-    at, end = -1, 0
-    for _ in range(OPENINGS_MOST):
-        at = text.find("{", max(at + 1, end))
-        if at < 0:
-            return
-        try:
-            found, end = decoder.raw_decode(text, at)
-        except (ValueError, RecursionError):
-            continue
-        yield found
 
 
 def _renumbered(

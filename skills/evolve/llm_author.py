@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zetta.runtime.errors import ConfigError
+from zetta.runtime.model_addresses import ModelAddress, require_client
 from zetta.skills.evolve.authors import Brief, Draft, NoDraft, is_resubmission
 from zetta.skills.evolve.llm_limits import LlmLimits
 from zetta.skills.evolve.llm_prompt import write_prompt
@@ -33,7 +34,7 @@ class LlmAuthor:
         """Choose a model.
 
         Args:
-            model: `provider:name`, such as `openai:gpt-5` or `anthropic:claude-sonnet-4-5`; with
+            model: `provider:name`, such as `openai:gpt-5` or `anthropic:claude-sonnet-5`; with
                 `base_url`, the name under which that server knows it.
             base_url: of a server with OpenAI's interface, such as `http://127.0.0.1:8080/v1`. It
                 gets no key, unless the model's name begins with `openai:`.
@@ -45,12 +46,8 @@ class LlmAuthor:
         """
         if not model.strip():
             raise ConfigError("the author llm needs a model's name, such as openai:gpt-5")
-        if base_url is not None and not base_url.startswith(("http://", "https://")):
-            raise ConfigError(
-                f"got the address {base_url!r}; expected one such as http://127.0.0.1:8080/v1"
-            )
-        _require_client()
-        self._model, self._base_url = model.strip(), base_url
+        self._address = ModelAddress(model, base_url)
+        require_client("the author llm")
         self._limits = limits or LlmLimits()
         self._last: Draft | None = None
 
@@ -62,7 +59,7 @@ class LlmAuthor:
         """
         from zetta.skills.evolve.llm_conversation import Server, check_model
 
-        check_model(Server(self._model, self._base_url, self._limits))
+        check_model(Server(self._address, self._limits))
 
     def propose(self, brief: Brief) -> Draft | NoDraft:
         """Return what the model handed in, once the screen has nothing against it.
@@ -79,7 +76,7 @@ class LlmAuthor:
         last = self._last
         known = last if last is not None and is_resubmission(last, brief.rejected) else None
         prompt = write_prompt(brief, self._limits.prompt, known)
-        server = Server(self._model, self._base_url, self._limits)
+        server = Server(self._address, self._limits)
         talk = Conversation()
         converse(server, prompt, lambda answer: self._judge(answer, brief), talk)
         if talk.draft is None:
@@ -93,7 +90,7 @@ class LlmAuthor:
         from zetta.skills.evolve.llm_answer import draft_of
 
         parent = {package.name: package for package in brief.parent}
-        draft = draft_of(answer, parent, f"zetta llm {self._model}")
+        draft = draft_of(answer, parent, f"zetta llm {self._address.model}")
         with tempfile.TemporaryDirectory(prefix="zetta-") as place:
             # Without episodes and windows the screen reads a draft and runs nothing.
             result = screen(
@@ -111,13 +108,3 @@ def _cost(talk: Conversation) -> Mapping[str, float]:
         "output_tokens": float(usage.output_tokens),
         "seconds": round(talk.seconds, 2),
     }
-
-
-def _require_client() -> None:
-    try:
-        import pydantic_ai  # noqa: F401
-    except ImportError:
-        raise ConfigError(
-            "the author llm needs the package pydantic-ai-slim, which is missing; run "
-            "pip install 'zetta[llm]'"
-        ) from None

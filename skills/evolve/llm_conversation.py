@@ -1,21 +1,18 @@
 """One conversation with a language model: a prompt out, a draft or a reason back.
 
-Only this module and `llm_answer` know the client library, so that nobody else needs it. Nothing of
-an answer is run. Every request has a deadline, the conversation has limits, and a server named by
-its address may send only so many bytes.
+Nothing of an answer is run. Every request has a deadline, and the conversation has limits. Only
+this module, `llm_answer` and `runtime.language_models` need the client library.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import httpx2
-import openai
 from pydantic_ai import (
     Agent,
     BinaryContent,
@@ -26,35 +23,28 @@ from pydantic_ai import (
     ToolOutput,
 )
 from pydantic_ai import exceptions as said
-from pydantic_ai.messages import ModelMessage, ModelResponse
-from pydantic_ai.models import (
-    Model,
-    ModelRequestParameters,
-    create_async_httpx2_client,
-    infer_model,
-)
-from pydantic_ai.models.openai import OpenAIChatModel
-from pydantic_ai.models.wrapper import WrapperModel
+from pydantic_ai.models import Model
 from pydantic_ai.output import OutputSpec
-from pydantic_ai.profiles.openai import OpenAIModelProfile
-from pydantic_ai.providers.openai import OpenAIProvider
-from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RunUsage, UsageLimits
 
-from zetta.runtime.errors import ConfigError, ConnectionLost, InfraError
+from zetta.runtime.errors import ConfigError
+from zetta.runtime.language_models import (
+    ANSWER_BYTES,
+    Guarded,
+    as_error,
+    first_line,
+    open_model,
+)
+from zetta.runtime.model_addresses import ModelAddress
+from zetta.runtime.prompt_pictures import MEDIA_TYPE
 from zetta.skills.evolve.authors import Draft
 from zetta.skills.evolve.llm_answer import SkillAnswer, read_answer
 from zetta.skills.evolve.llm_limits import LlmLimits, OutputMode
-from zetta.skills.evolve.llm_pictures import MEDIA_TYPE
 from zetta.skills.evolve.llm_prompt import Prompt
 
-OPENAI: Final = "openai:"
-"""Before a model's name, beside an address: the server gets the key of OpenAI's client."""
 NO_TOOLS: Final = (400, 404, 405, 415, 422, 500, 501)
 """With one of these, servers answer a request whose tools they do not understand."""
-ANSWER_BYTES: Final = 4_000_000
-"""Of one answer of a server named by its address."""
 TOLD_MOST: Final = 12
 """Problems that are sent back at once."""
 REASON_MOST: Final = 600
@@ -79,10 +69,9 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Who is asked."""
+    """Who is asked, and what that may cost."""
 
-    model: str
-    base_url: str | None
+    address: ModelAddress
     limits: LlmLimits
 
 
@@ -131,7 +120,9 @@ async def _talk(server: Server, prompt: Prompt, judge: Judge, talk: Conversation
     except said.AgentRunError as error:
         _explain(error, server, talk)
     except said.UserError as error:
-        raise ConfigError(f"the model {server.model!r} cannot be used: {_first(error)}") from None
+        raise ConfigError(
+            f"the model {server.address.model!r} cannot be used: {first_line(error)}"
+        ) from None
 
 
 async def _ask(
@@ -141,7 +132,7 @@ async def _ask(
     async with AsyncExitStack() as stack:
         model = await _model(server, stack, talk)
         agent = Agent(
-            _Guarded(model),
+            Guarded(model),
             output_type=_output(mode, judge, talk),
             instructions=prompt.instructions,
             retries={"output": limits.repairs, "tools": limits.repairs},
@@ -213,74 +204,11 @@ def _told(problems: Sequence[str]) -> str:
     )  # fmt: skip
 
 
-# --------------------------------------------------------------------------- who is asked
-
-
 async def _model(server: Server, stack: AsyncExitStack, talk: Conversation) -> Model[Any]:
-    """Return the model, with a connection of its own that is closed with the stack."""
-    try:
-        if server.base_url is None:
-            return infer_model(server.model)
-        http = create_async_httpx2_client(timeout=server.limits.request_s)
-        http.event_hooks = {"response": [_Bounded(talk).watch]}
-        await stack.enter_async_context(http)
-        if server.model.startswith(OPENAI):
-            provider = OpenAIProvider(base_url=server.base_url, http_client=http)
-            return OpenAIChatModel(server.model.removeprefix(OPENAI), provider=provider)
-        # This one never reads a key: one that is meant for OpenAI is not sent to somebody else.
-        keyless = OpenAICompatibleProvider(
-            "server",
-            base_url=server.base_url,
-            http_client=http,
-            profile=OpenAIModelProfile(openai_chat_supports_max_completion_tokens=False),
-        )
-        return OpenAIChatModel(server.model, provider=keyless)
-    except (said.UserError, openai.OpenAIError, ImportError, ValueError) as error:
-        raise ConfigError(f"the model {server.model!r} cannot be used: {_first(error)}") from None
+    def cut() -> None:
+        talk.too_long = True
 
-
-class _Guarded(WrapperModel):
-    """Turns what a client makes of a misshapen answer into an error of its own kind."""
-
-    async def request(
-        self,
-        messages: list[ModelMessage],
-        model_settings: ModelSettings | None,
-        model_request_parameters: ModelRequestParameters,
-    ) -> ModelResponse:
-        try:
-            return await super().request(messages, model_settings, model_request_parameters)
-        except (TypeError, AttributeError, LookupError, ValueError, RecursionError) as error:
-            what = f"the answer has another shape than expected ({type(error).__name__})"
-            raise said.UnexpectedModelBehavior(what) from error
-
-
-@dataclass(frozen=True, slots=True)
-class _Bounded:
-    """Cuts answers that are too long; what is left of them is no JSON."""
-
-    talk: Conversation
-
-    async def watch(self, response: httpx2.Response) -> None:
-        assert isinstance(response.stream, httpx2.AsyncByteStream)
-        response.stream = _Cut(response.stream, self.talk)
-
-
-class _Cut(httpx2.AsyncByteStream):
-    def __init__(self, stream: httpx2.AsyncByteStream, talk: Conversation) -> None:
-        self._stream, self._talk = stream, talk
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        count = 0
-        async for part in self._stream:
-            count += len(part)
-            if count > ANSWER_BYTES:
-                self._talk.too_long = True
-                return
-            yield part
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
+    return await open_model(server.address, stack, server.limits.request_s, cut)
 
 
 # --------------------------------------------------------------------------- how it ended
@@ -288,7 +216,6 @@ class _Cut(httpx2.AsyncByteStream):
 
 def _explain(error: said.AgentRunError, server: Server, talk: Conversation) -> None:
     """Note why there is no draft, or raise where that is not the model's doing."""
-    where = server.base_url or "the provider"
     limits = server.limits
     match error:
         case _ if talk.too_long:
@@ -298,36 +225,20 @@ def _explain(error: said.AgentRunError, server: Server, talk: Conversation) -> N
         case said.RunTimedOut():
             talk.reason = f"there was no skill after {limits.total_s:g} s"
         case said.ModelContextWindowExceededError():
-            talk.reason = f"the brief is longer than {server.model} reads; take a model with more"
-        case said.ModelAuthenticationError():
-            # What a server says here may repeat a part of the key.
-            raise ConfigError(
-                f"{where} refuses the key for {server.model!r}; set the provider's own variable, "
-                "such as OPENAI_API_KEY"
-            ) from None
-        case said.ModelNotFoundError() | said.ModelRequestRejectedError():
-            raise ConfigError(f"{where} refuses {server.model!r}: {_first(error)}") from None
-        case said.ModelConnectionError():
-            raise ConnectionLost(
-                f"{where} cannot be reached for {server.model!r}; is the server running?"
-            ) from None
+            talk.reason = (
+                f"the brief is longer than {server.address.model} reads; take a model with more"
+            )
         case said.ModelAPIError():
-            raise InfraError(f"{where} failed for {server.model!r}: {_first(error)}") from None
+            raise as_error(error, server.address) from None
         case said.OutputTokenLimitExceeded():
             talk.reason = f"the answer did not end within {limits.answer_tokens:,} tokens"
         case said.UsageLimitExceeded() if not talk.problems:
-            talk.reason = f"the limits of this author are spent: {_first(error)}"
+            talk.reason = f"the limits of this author are spent: {first_line(error)}"
         case _:
             talk.reason = _refused(error, talk)
 
 
 def _refused(error: said.AgentRunError, talk: Conversation) -> str:
     if not talk.problems:
-        return f"the model gave no usable answer: {_first(error)}"
+        return f"the model gave no usable answer: {first_line(error)}"
     return f"refused {talk.answers} times, at last: {'; '.join(talk.problems)[:REASON_MOST]}"
-
-
-def _first(error: BaseException) -> str:
-    """Return the first line of a message, and not too much of it."""
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return lines[0][:300]

@@ -15,9 +15,10 @@ import numpy as np
 
 from zetta.critics.documentation import markdown_table
 from zetta.runtime.core import Tick
+from zetta.runtime.prompt_pictures import PictureLimits
 from zetta.skills.evolve.authors import Brief, Draft, ProgramTrial, WatchedEpisode
 from zetta.skills.evolve.failure_features import PLACED
-from zetta.skills.evolve.llm_pictures import PictureLimits, read_pictures
+from zetta.skills.evolve.llm_pictures import read_pictures
 from zetta.skills.evolve.llm_reference import readable_signals, references
 from zetta.skills.evolve.screen import ScreenRules
 from zetta.skills.evolve.skill_texts import parameters_text

@@ -75,7 +75,9 @@ _frames = st.one_of(
     st.sampled_from([("world", ""), ("gripper", ""), ("camera", ""), ("camera", "until")]),
     st.tuples(st.just("camera"), _names),
 )
-_untold = _phrases(words=[word for word in _WORDS if word != "to"])
+_untold = _phrases(words=[word for word in _WORDS if word != "to"]).filter(
+    lambda text: not text.endswith("next")  # "push next to plate" says no place
+)
 _told = st.one_of(
     _phrases(place=True, words=[word for word in _WORDS if word != "to"]),
     st.just("next to plate"),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import random
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.primitives.command_lines import ARMS, commands, kinds, problem_of, strange_line
-from zetta.primitives.command_grammar import FORMS, GRAMMAR, command_text, parse_command
+from zetta.primitives.command_grammar import FORMS, GRAMMAR, ROWS, command_text, parse_command
 from zetta.primitives.commands import (
     BaseMove,
     BaseTurn,
@@ -35,7 +36,9 @@ from zetta.primitives.commands import (
     TurnKnob,
     Wait,
 )
+from zetta.primitives.commands_document import commands_table
 from zetta.runtime.errors import ConfigError
+from zetta.runtime.signals_document import with_table
 
 ONE = ("arm",)
 
@@ -379,9 +382,23 @@ def test_a_hundred_thousand_strange_lines_are_refused_or_within_the_limits() -> 
 
 # --------------------------------------------------------------------------- the help
 
+DOCUMENT = Path(__file__).parents[2] / "docs" / "commands.md"
+
+
+def test_the_document_says_what_the_grammar_says() -> None:
+    document = DOCUMENT.read_text(encoding="utf-8")
+
+    assert document == with_table(document, commands_table()), (
+        "run python -m zetta.primitives.commands_document docs/commands.md"
+    )
+    plain = document.replace("\\|", "|")
+    for line in GRAMMAR.splitlines():
+        assert line.strip() in plain
+
 
 def test_help_names_every_form_and_every_limit() -> None:
     assert all(f"{form.usage}\n    {form.says}\n" in GRAMMAR for form in FORMS)
     assert "both: <command> | <command>\n" in GRAMMAR
+    assert all(parsed(row.example, *ARMS).notices == () for row in ROWS if "both" in row.usage)
     for limit in ("20 cm", "90 deg", "5 s", "200 control ticks", "50 cm", "300 characters"):
         assert limit in GRAMMAR

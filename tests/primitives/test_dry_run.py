@@ -44,6 +44,7 @@ from zetta.primitives.dry_run_reach import DryArm, Pose
 from zetta.primitives.grasps import PIN_FINGERS
 from zetta.primitives.motions_frames import DOWN, facing, matrix_of
 from zetta.runtime.core import ArmState, Array, Camera, Estimate, Proprio
+from zetta.runtime.errors import SpecMismatch
 from zetta.runtime.workspace import Box
 
 BOX = Box((-0.2, -0.3, 0.41), (0.2, 0.3, 0.74))
@@ -100,14 +101,19 @@ def test_the_first_failure_is_told_and_the_commands_before_it_are_fine() -> None
     assert len(run.predictions) == 1
     assert run.failure.alternative == moved(0.15)
     assert "5.0 cm above x 20.0 cm" in run.failure.sentence
-    assert "as far as" in run.failure.sentence
+    assert "reaches at most" in run.failure.sentence
 
 
 def test_where_nothing_nearer_is_possible_it_says_so() -> None:
     run = check(moved(0.1), start=felt(a_state(x=0.2)))
     assert run.failure is not None
     assert run.failure.alternative is None
-    assert "nothing nearer" in run.failure.sentence
+    assert "cannot go that way at all" in run.failure.sentence
+
+
+def test_arms_that_are_not_felt_are_a_mistake_of_the_caller() -> None:
+    with pytest.raises(SpecMismatch, match="got 1 arms felt and 2 to check"):
+        check_turn([], felt(), TWO)
 
 
 def test_a_hand_that_is_outside_may_come_back_but_not_go_on() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from test_rollouts import settings
 
-from zetta.runtime.cli.launching import check_launch, launcher
+from zetta.runtime.cli.launching import Launch, check_launch, launcher
 from zetta.runtime.errors import ConfigError, InfraError
 from zetta.runtime.rollouts import ray_launcher
 from zetta.runtime.rollouts.launchers import Launcher, Pulse
@@ -79,13 +79,14 @@ def test_pulse_keeps_the_phase_and_its_latest_tick() -> None:
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
-        (("rai", ""), "unknown launcher 'rai'; did you mean 'ray'"),
-        (("local", "127.0.0.1:6379"), "--ray-address belongs to --launch ray"),
+        (Launch("rai"), "unknown launcher 'rai'; did you mean 'ray'"),
+        (Launch("local", "127.0.0.1:6379"), "--ray-address belongs to --launch ray"),
+        (Launch("ray", share_policy=True), "--share-policy is for workers of this machine"),
     ],
 )
-def test_launch_that_cannot_be_meant_is_refused(typed: tuple[str, str], said: str) -> None:
+def test_launch_that_cannot_be_meant_is_refused(typed: Launch, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
-        check_launch(*typed)
+        check_launch(typed)
 
 
 def test_only_threads_and_graphics_travel_to_actors(
@@ -96,5 +97,5 @@ def test_only_threads_and_graphics_travel_to_actors(
         ray_launcher, "RaySite", lambda used, address: seen.update({address: used.environment})
     )
     own = {"OMP_NUM_THREADS": "1", "MUJOCO_GL": "egl", "SECRET_KEY": "s"}
-    launcher("ray", replace(settings(tmp_path), environment=own), "here:1")
+    launcher(Launch("ray", "here:1"), replace(settings(tmp_path), environment=own), ["toy/reach"])
     assert seen == {"here:1": {"OMP_NUM_THREADS": "1", "MUJOCO_GL": "egl"}}

@@ -17,6 +17,7 @@ from zetta.runtime.errors import ConfigError, InfraError
 from zetta.runtime.rollouts.factory import EpisodeRecord
 from zetta.runtime.rollouts.launchers import Job, Outcome
 from zetta.runtime.rollouts.pool import Pool, PoolSettings
+from zetta.runtime.rollouts.process import ProcessSite, WorkerProcess
 
 FACTORY = "faulty_episodes:make"
 """Beside this file: toy episodes that fail in asked-for ways."""
@@ -104,6 +105,38 @@ def test_scene_that_fails_each_time_is_tried_three_times_and_never_scored(tmp_pa
     found = outcomes(jobs(inits=2, fault=f"infra {SUITE}/0/1"), settings(tmp_path))
     assert found["0/1"] == Outcome(found["0/1"].job, None, 3, "the camera went away")
     assert found["0/0"].record is not None
+
+
+class Stillborn(ProcessSite):
+    """A place where the first workers end before they say a word."""
+
+    def __init__(self, used: PoolSettings, count: int) -> None:
+        super().__init__(used.factory, used.log_dir)
+        self._healthy, self._left = self._environment, count
+
+    def start(self, name: str) -> WorkerProcess:
+        self._environment = {"PYTHONHOME": "/nowhere"} if self._left > 0 else self._healthy
+        self._left -= 1
+        return super().start(name)
+
+
+@pytest.mark.parametrize(("count", "attempts"), [(2, 1), (4, 3)])
+def test_worker_that_ends_before_it_speaks_has_tried_nothing_until_that_goes_on(
+    count: int, attempts: int, tmp_path: Path
+) -> None:
+    used = settings(tmp_path)
+    with Pool(used, Stillborn(used, count)) as pool:
+        (outcome,) = pool.run(jobs(inits=1))
+    assert outcome.attempts == attempts
+    assert outcome.record is not None
+
+
+def test_job_whose_workers_never_speak_is_an_error_after_so_many_starts(tmp_path: Path) -> None:
+    used = settings(tmp_path)
+    with Pool(used, Stillborn(used, 99)) as pool:
+        (outcome,) = pool.run(jobs(inits=1))
+    assert (outcome.record, outcome.attempts) == (None, 3)
+    assert len(list(used.log_dir.iterdir())) == 5
 
 
 def test_jobs_of_one_key_are_run_once(tmp_path: Path) -> None:

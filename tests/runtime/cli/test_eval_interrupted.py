@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -22,9 +23,10 @@ def sockets_of(pids: list[int]) -> set[str]:
     held: set[str] = set()
     for pid in pids:
         for link in Path(f"/proc/{pid}/fd").iterdir():
-            target = str(link.readlink())
-            if target.startswith("socket:["):
-                held.add(target[len("socket:[") : -1])
+            with contextlib.suppress(FileNotFoundError):  # closed since it was listed
+                target = str(link.readlink())
+                if target.startswith("socket:["):
+                    held.add(target[len("socket:[") : -1])
     return held
 
 

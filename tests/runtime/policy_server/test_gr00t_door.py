@@ -20,8 +20,8 @@ from zetta.runtime.foreign import gr00t_codec, translate
 from zetta.runtime.foreign.addresses import parse
 from zetta.runtime.foreign.gr00t_client import Gr00tPolicy, load
 from zetta.runtime.foreign.robots import GR00T_LIBERO, GR00T_ROBOCASA, OPENPI_LIBERO
-from zetta.runtime.policy_server.door import Binding
 from zetta.runtime.policy_server.gr00t_door import Gr00tDoor
+from zetta.runtime.policy_server.visitors import Binding
 
 
 @pytest.fixture

@@ -21,9 +21,9 @@ from tests.runtime.policy_server.door_parts import SmallEngine, sensed
 from tests.runtime.policy_server.hostile_messages import messages, resident_mib
 from zetta.runtime.foreign import gr00t_codec, openpi_codec, translate
 from zetta.runtime.foreign.robots import GR00T_LIBERO, OPENPI_LIBERO
-from zetta.runtime.policy_server.door import Binding
 from zetta.runtime.policy_server.gr00t_door import Gr00tDoor
 from zetta.runtime.policy_server.openpi_door import OpenpiDoor
+from zetta.runtime.policy_server.visitors import Binding
 
 MANY = 5500
 GROWTH_MIB = 24.0

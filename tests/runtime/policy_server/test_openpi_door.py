@@ -20,9 +20,9 @@ from zetta.runtime.foreign.addresses import parse
 from zetta.runtime.foreign.inspection import resting
 from zetta.runtime.foreign.openpi_client import OpenpiPolicy, load
 from zetta.runtime.foreign.robots import GR00T_LIBERO, OPENPI_DROID, OPENPI_LIBERO
-from zetta.runtime.policy_server.door import Binding
 from zetta.runtime.policy_server.engine import Engine
 from zetta.runtime.policy_server.openpi_door import OpenpiDoor
+from zetta.runtime.policy_server.visitors import Binding
 
 
 @pytest.fixture

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from zetta.runtime import registry
 from zetta.runtime.arbiter import PolicyOnly
 from zetta.runtime.core import (
     Action,
+    ActionChunk,
     Array,
     EnvSpec,
     EpisodeResult,
@@ -152,13 +154,41 @@ def test_a_late_answer_is_a_timeout_and_is_never_used() -> None:
         policy.reset("lift it", 5)
         again = policy.infer(observed(policy.spec, t=3.0))
 
-        alone = RandomPolicy()
-        alone.reset("lift it", 5)
-        expected = alone.infer(observed(alone.spec, t=3.0))
-        np.testing.assert_array_equal(again.actions, expected.actions)
+        np.testing.assert_array_equal(again.actions, alone("lift it", 5, 3.0).actions)
         assert again.t_obs == 3.0
         assert policy.reconnections == 1
         policy.close()
+
+
+def test_a_pause_beyond_the_idle_time_loses_the_episode_and_a_reset_goes_on() -> None:
+    with served(RandomPolicy, idle_s=1.0) as place:
+        policy = place.client()
+        for seed in (5, 6):
+            before = place.door.counts.expired
+            policy.reset("lift it", seed)  # the second opens a session again
+            got = policy.infer(observed(policy.spec, t=1.0))
+            np.testing.assert_array_equal(got.actions, alone("lift it", seed, 1.0).actions)
+            wait_for(lambda before=before: place.door.counts.expired > before)
+        with pytest.raises(ConnectionLost, match=r"silent for 1 s .*with a reset"):
+            policy.infer(observed(policy.spec, t=2.0))
+        with pytest.raises(ConnectionLost, match="reset first"):
+            policy.infer(observed(policy.spec, t=3.0))
+        assert (policy.late, place.engine.stats.sessions) == (0, 0)
+        policy.close()
+
+
+def alone(instruction: str, seed: int, t: float) -> ActionChunk:
+    """Return the first chunk of an episode in process."""
+    policy = RandomPolicy()
+    policy.reset(instruction, seed)
+    return policy.infer(observed(policy.spec, t=t))
+
+
+def wait_for(so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + LONG_S
+    while not so():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def test_a_server_that_was_replaced_loses_the_episode_and_serves_the_next() -> None:

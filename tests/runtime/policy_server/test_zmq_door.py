@@ -160,11 +160,22 @@ def test_a_segment_that_cannot_be_opened_means_frames(place: Served) -> None:
     assert place.door.counts.shared == 0
 
 
+def test_an_offer_that_is_none_opens_no_session(place: Served) -> None:
+    before = place.engine.stats.sessions
+    with RawClient(place.endpoint) as client:
+        refused = client.ask("open", robot="a", priority=0, shared={"name": 5})
+
+    assert isinstance(refused.error, SpecMismatch)
+    assert place.engine.stats.sessions == before
+
+
 def test_a_robot_that_opens_again_takes_its_session_over(place: Served) -> None:
     with RawClient(place.endpoint) as client:
         first, second = client.opened("arm"), client.opened("arm")
-        lost = client.ask("beat", session=first)
-        alive = client.ask("beat", session=second)
+        lost, alive = (
+            client.ask("reset", session=session, instruction="go", seed=0)
+            for session in (first, second)
+        )
 
     assert isinstance(lost.error, ConnectionLost)
     assert alive.error is None
@@ -187,7 +198,7 @@ def test_what_was_taken_is_answered_before_the_end_and_nothing_new_is_begun() ->
         client.send(infer(session, 10))
         assert policy.begun.wait(LONG_S)
         place.stop.set()
-        while (refused := client.ask("beat", session=session)).error is None:
+        while (refused := client.ask("hello")).error is None:
             pass  # until the door has heard it
         policy.go.set()
 
@@ -223,22 +234,23 @@ def ledger() -> Iterator[Ledger]:
     engine.stop()
 
 
-def test_silent_sessions_expire_and_a_beat_keeps_one(ledger: Ledger) -> None:
+def test_silent_sessions_expire_and_those_that_ask_are_kept(ledger: Ledger) -> None:
     tokens = []
     for number, robot in enumerate(("silent", "alive")):
         reply = ledger.say("open", number, robot=robot, priority=0)
         assert reply is not None
         tokens.append(reply.value["session"])
     ledger.now = 200.0
-    ledger.say("beat", 3, session=tokens[1])
+    ledger.say("reset", 3, session=tokens[1], instruction="go", seed=-1)
     ledger.now = 301.0
     ledger.reception.expire()
 
-    lost, alive = (ledger.say("beat", 4, session=token) for token in tokens)
+    wrong = {"instruction": "go", "seed": -1}
+    lost, alive = (ledger.say("reset", 4, session=token, **wrong) for token in tokens)
     assert lost is not None
     assert isinstance(lost.error, ConnectionLost)
     assert alive is not None
-    assert alive.error is None
+    assert isinstance(alive.error, SpecMismatch)
     assert ledger.reception.counts.expired == 1
 
 
@@ -324,7 +336,7 @@ GIVEN = st.dictionaries(
     ),
     VALUES | st.dictionaries(st.text(max_size=8), VALUES, max_size=3) | st.lists(VALUES),
 )
-CALLS = st.sampled_from(["hello", "open", "reset", "infer", "beat", "close", "", "jump"])
+CALLS = st.sampled_from(["hello", "open", "reset", "infer", "close", "", "jump"])
 
 
 @given(CALLS, st.integers(-(2**63), 2**64 - 1), GIVEN, st.booleans())

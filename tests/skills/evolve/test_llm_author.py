@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.skills.evolve import llm_briefs as b
-from tests.skills.evolve.fake_llm import (
+from tests.fake_llm import (
     Answer,
     FakeServer,
     drip,
@@ -23,6 +22,7 @@ from tests.skills.evolve.fake_llm import (
     text,
     tool,
 )
+from tests.skills.evolve import llm_briefs as b
 from zetta.runtime.errors import ConfigError, ConnectionLost, InfraError
 from zetta.skills.evolve.authors import Brief, Draft, NoDraft
 from zetta.skills.evolve.draft_check import load_draft, write_draft

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.fake_llm import Handler, serving, text
 from tests.skills.evolve import llm_briefs as b
-from tests.skills.evolve.fake_llm import Handler, serving, text
 from zetta.skills.evolve.authors import Draft, NoDraft
 from zetta.skills.evolve.llm_author import LlmAuthor
 from zetta.skills.evolve.llm_limits import LlmLimits

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from tests.fake_llm import FakeServer, serving, text, tool
 from tests.skills.evolve import llm_briefs as b
-from tests.skills.evolve.fake_llm import FakeServer, serving, text, tool
+from zetta.runtime.prompt_pictures import PictureLimits
 from zetta.skills.evolve.authors import Brief, Draft, NoDraft, Rejection
 from zetta.skills.evolve.llm_author import LlmAuthor
 from zetta.skills.evolve.llm_limits import LlmLimits
-from zetta.skills.evolve.llm_pictures import PictureLimits
 from zetta.skills.evolve.llm_prompt import PromptLimits
 from zetta.skills.package import SkillPackage
 

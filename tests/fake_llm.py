@@ -40,9 +40,9 @@ class FakeServer:
             found += [part["text"] for part in parts or [] if part["type"] == "text"]
         return "\n".join(found)
 
-    def pictures(self) -> list[str]:
-        """Return the addresses of the pictures of the first request."""
-        contents = [m["content"] for m in self.requests[0]["messages"]]
+    def pictures(self, request: int = 0) -> list[str]:
+        """Return the addresses of the pictures of a request."""
+        contents = [m["content"] for m in self.requests[request]["messages"]]
         parts = [part for c in contents if isinstance(c, list) for part in c]
         return [part["image_url"]["url"] for part in parts if part["type"] == "image_url"]
 
@@ -63,9 +63,17 @@ class Handler(BaseHTTPRequestHandler):
     def log_message(self, *args: object) -> None:
         pass
 
-    def send(self, body: bytes, status: int = 200, kind: str = "application/json") -> None:
+    def send(
+        self,
+        body: bytes,
+        status: int = 200,
+        kind: str = "application/json",
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
         self.send_response(status)
         self.send_header("content-type", kind)
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
         self.send_header("content-length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -120,10 +128,10 @@ def text(content: str, finish: str = "stop", usage: Any = TOKENS) -> Answer:
     return lambda handler: handler.send(_completion({"content": content}, finish, usage))
 
 
-def status(code: int, message: str = "no") -> Answer:
+def status(code: int, message: str = "no", headers: Mapping[str, str] | None = None) -> Answer:
     """Return an answer that is an HTTP error."""
     body = json.dumps({"error": {"message": message, "type": "x", "code": None}}).encode()
-    return lambda handler: handler.send(body, code)
+    return lambda handler: handler.send(body, code, headers=headers)
 
 
 def raw(body: bytes, kind: str = "application/json") -> Answer:
@@ -160,3 +168,19 @@ def no_tools(answer: Answer) -> Answer:
     """Return an answer of a server that refuses requests with tools."""
     refuse = status(400, "tools are not supported")
     return lambda handler: (refuse if "tools" in handler.fake.requests[-1] else answer)(handler)
+
+
+def anthropic(content: str) -> Answer:
+    """Return an answer in plain words of a server with Anthropic's interface."""
+    body = {
+        "id": "m", "type": "message", "role": "assistant", "model": "m", "stop_sequence": None,
+        "content": [{"type": "text", "text": content}], "stop_reason": "end_turn",
+        "usage": {"input_tokens": 700, "output_tokens": 50, "cache_read_input_tokens": 300},
+    }  # fmt: skip
+    return lambda handler: handler.send(json.dumps(body).encode())
+
+
+def no_option(name: str, answer: Answer) -> Answer:
+    """Return an answer of a server that refuses requests with an option."""
+    refuse = status(400, f"Unsupported parameter: '{name}' is not supported with this model.")
+    return lambda handler: (refuse if name in handler.fake.requests[-1] else answer)(handler)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hmac
-import ipaddress
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -22,9 +21,11 @@ import numpy as np
 from zetta.runtime.core import ActionChunk, Observation, PolicySpec
 from zetta.runtime.errors import ConfigError, InfraError, SpecMismatch, Timeout, suggest
 from zetta.runtime.foreign import translate
+from zetta.runtime.foreign.addresses import bracketed
 from zetta.runtime.foreign.conventions import Convention
 from zetta.runtime.foreign.translate import Form
 from zetta.runtime.policy_server.ahead import Ahead
+from zetta.runtime.transport import is_loopback
 
 START_S: Final = 10.0
 ERROR_CHARACTERS: Final = 300
@@ -88,23 +89,13 @@ class Binding:
     def url(self, scheme: str, port: int, name: str) -> str:
         """Return the name under which our own client on this machine finds it."""
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
-        return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}@{name}"
+        return f"{scheme}://{bracketed(host)}:{port}@{name}"
 
     def admits(self, key: object) -> bool:
         """Say whether `key` opens this door; the comparison takes as long for any of its length."""
         if not self.key:
             return True
         return isinstance(key, str) and hmac.compare_digest(key.encode(), self.key.encode())
-
-
-def is_loopback(host: str) -> bool:
-    """Say whether only this machine reaches `host`."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 class Visitor:
@@ -143,6 +134,7 @@ class Visitor:
 
         Raises:
             SpecMismatch: it does not fit the convention.
+            InfraError: the policy gave no rows that could be sent.
             Timeout: the policy took too long.
             ZettaError: whatever the policy raises.
         """
@@ -162,13 +154,13 @@ class Visitor:
         chunk = await _within(self._engine.infer(self._session, seen, deadline_s), deadline_s)
         self._served += 1
         if chunk.actions.ndim != 2 or chunk.actions.shape[1] != spec.action.size:
-            raise SpecMismatch(
+            raise InfraError(
                 f"the policy gave a chunk of shape {chunk.actions.shape}, expected rows of "
                 f"{spec.action.size}"
             )
         rows = self._ahead.rows(chunk.actions, seen.proprio)
         if not np.isfinite(rows).all():
-            raise SpecMismatch("the policy gave numbers that are not finite; nothing is sent")
+            raise InfraError("the policy gave numbers that are not finite; nothing is sent")
         return translate.answer(rows, self._convention, form)
 
     def close(self) -> None:
