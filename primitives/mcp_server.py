@@ -6,7 +6,6 @@ The tools are in `mcp_tools`, the ways in are `mcp_stdio` and `mcp_http`; all me
 from __future__ import annotations
 
 import base64
-import io
 from typing import Any, Final
 
 import mcp_types as types
@@ -16,11 +15,10 @@ from PIL import Image as PillowImage
 
 from zetta.primitives.agent.records import Picture
 from zetta.primitives.mcp_tools import Client, Reply, Tool, Tools
+from zetta.runtime.prompt_pictures import MEDIA_TYPE, PictureLimits, compressed
 
 NAME: Final = "zetta"
 SESSION_HEADER: Final = "mcp-session-id"
-JPEG_QUALITY: Final = 88
-"""Thin lines of overlays stay legible."""
 INSTRUCTIONS: Final = """\
 You drive a robot through short text commands; each is one complete, bounded motion.
 Begin with `state` (the task and the robot), `grammar` (the command language) and `observe`
@@ -94,9 +92,8 @@ def _result(reply: Reply) -> types.CallToolResult:
     return types.CallToolResult(content=content, is_error=reply.refused)
 
 
-def _image(picture: Picture) -> types.ImageContent:
-    buffer = io.BytesIO()
-    PillowImage.fromarray(picture.image).save(buffer, "JPEG", quality=JPEG_QUALITY)
-    return types.ImageContent(
-        data=base64.b64encode(buffer.getvalue()).decode("ascii"), mime_type="image/jpeg"
-    )
+def _image(picture: Picture) -> types.ContentBlock:
+    image = compressed(PillowImage.fromarray(picture.image), PictureLimits())
+    if image is None:
+        return types.TextContent(text=f"the picture of {picture.name} cannot be made small enough")
+    return types.ImageContent(data=base64.b64encode(image).decode("ascii"), mime_type=MEDIA_TYPE)

@@ -118,8 +118,8 @@ class McpAgent:
         at_home = threading.get_ident() == self._home
         while True:
             with self._changed:
-                if self._leaving:
-                    return Answer((), leave=self._leaving)
+                if self._leaving or self._over:  # nobody asks for it where it is over
+                    return Answer((), leave=self._leaving or self._over)
                 if self._answer is not None:
                     answer, self._answer = self._answer, None
                     return answer
@@ -129,7 +129,7 @@ class McpAgent:
 
     def _anything(self) -> bool:
         at_home = threading.get_ident() == self._home
-        news = bool(self._leaving) or self._answer is not None
+        news = bool(self._leaving or self._over) or self._answer is not None
         return news or (at_home and self._questions.waiting)
 
     def _came_of(self, turn: Turn) -> CameOf:

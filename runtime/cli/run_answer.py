@@ -39,7 +39,9 @@ class Answer:
     facts: Facts = field(default_factory=Facts)
 
     def keep(self, report: EpisodeReport, facts: Facts) -> None:
-        """Add one episode and save."""
+        """Add one episode, or replace the last by what is now known of it, and save."""
+        if self.reports and report.log is not None and self.reports[-1].log == report.log:
+            self.reports.pop()
         self.reports.append(report)
         if facts.versions:
             self.facts = facts

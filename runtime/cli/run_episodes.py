@@ -123,7 +123,8 @@ class Manner:
 
 
 Keep = Callable[[EpisodeReport, Facts], None]
-"""Called after every episode, so that nothing is lost with what comes later."""
+"""Called after every episode, so that nothing is lost with what comes later; again, with the same
+log, when its pictures are drawn."""
 
 
 def run_here(
@@ -151,9 +152,12 @@ def run_here(
                 clock = MonotonicClock() if manner.realtime else None
                 assembled = assembler.assemble(spec, log, [line], clock, agent=agent)
                 report = _run_one(spec, assembled, log)
-            report = _with_pictures(report, assembled, log, manner)
+            facts = facts_of(spec, assembled)
+            keep(report, facts)
+            pictured = _with_pictures(report, assembled, log, manner)
             output.note(f"{label}: {report.name}: {report.verdict}")
-            keep(report, facts_of(spec, assembled))
+            if pictured != report:
+                keep(pictured, facts)
     finally:
         assembler.close()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -148,6 +149,16 @@ def test_an_episode_without_ticks_left_answers_the_call_that_waits(tmp_path: Pat
         came = drive.agent.submit(["wait 5"]).result(PATIENCE_S)
         assert came.over.startswith("the episode is over: the control steps")
         assert came.remarks == ("it ended while these commands were carried out",)
+
+
+def test_an_episode_that_ends_by_itself_leaves_no_thread_that_waits(tmp_path: Path) -> None:
+    with toy_drive(tmp_path / "log", MonotonicClock(), step_budget="3") as drive:
+        drive.thread.join(PATIENCE_S)
+        assert drive.agent.over.startswith("the episode is over: the control steps")
+        for thread in threading.enumerate():
+            if thread.name.startswith("agent"):
+                thread.join(PATIENCE_S)
+                assert not thread.is_alive()
 
 
 def test_too_many_questions_at_a_time_are_refused(tmp_path: Path) -> None:
