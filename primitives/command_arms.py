@@ -74,7 +74,7 @@ def _outside(box: Box, goal: Array, way: Array) -> Ending:
     x, y, z = (100.0 * float(n) for n in goal)
     detail = (
         f"it would go to x {x:.1f}, y {y:.1f}, z {z:.1f} cm, outside of the workspace "
-        f"({box} cm); it did not move"
+        f"({box}); it did not move"
     )
     return Ending(False, "limit", detail, way, float(np.linalg.norm(way)))
 
@@ -169,7 +169,9 @@ def turn_to(arm: Arm, rotation: Array) -> Steps[Ending]:
         done += f" and {cm(arrival.short)} from where it turns"
     near = arrival.short < NEAR_ENOUGH and arrival.turn_left < TURNED_ENOUGH
     stop: StopReason = "limit" if arrival.stalled else "timeout"
-    why = "a joint is at its end or something is in the way" if arrival.stalled else "time was up"
+    why = "time was up"
+    if arrival.stalled:
+        why = "a joint is at its end, the arm is stretched out, or something is in the way"
     return _ended(arrival, near, stop, f"{done}: {why}")
 
 
@@ -184,11 +186,23 @@ def _turn(arm: Arm, rotation: Array, seconds: float = 6.0) -> Steps[Arrival]:
         turn = angle_between(rotation, arm.rotation)
         reached = short < WITHIN and turn < TURN_WITHIN
         stalled = progress.stalled(0.1 * turn + max(0.0, short - WITHIN))
-        if reached or stalled or left == 0:
-            return Arrival(reached, short, short, turn, stalled)
+        if reached or stalled or left == 0 or _overstretched(arm, rotation):
+            return Arrival(reached, short, short, turn, stalled or left > 0)
         lead = _LEAD * float(np.clip(1.0 - short / _ASTRAY, 0.1, 1.0))
         yield from arm.toward(spot, _part_way(arm.rotation, rotation, lead))
     raise AssertionError("the last round returns")
+
+
+def _overstretched(arm: Arm, rotation: Array) -> bool:
+    """Say whether turning on would straighten the arm, from which it cannot bend again."""
+    reach = arm.reach
+    if reach is None:
+        return False
+    turn = _part_way(arm.rotation, rotation, _LEAD) @ arm.rotation.T
+    wrist = arm.position + turn @ (reach.wrist - arm.position)
+    now = float(np.linalg.norm(reach.wrist - reach.shoulder))
+    then = float(np.linalg.norm(wrist - reach.shoulder))
+    return then > max(now, reach.longest)
 
 
 def _part_way(start: Array, end: Array, most: float) -> Array:
@@ -256,7 +270,7 @@ def set_gripper(arm: Arm, share: float) -> Steps[Ending]:
     wanted = share * arm.hand.opening
     position, rotation = arm.position, arm.rotation
     coast = 0.0
-    for command in (0.5, 0.5, share):
+    for command in (0.5, 0.5, 0.5, 0.5, share):
         closing = arm.opening > wanted
         stopped = yield from _drive_fingers(arm, wanted, coast)
         if stopped and closing:
@@ -279,7 +293,7 @@ def _drive_fingers(arm: Arm, wanted: float, coast: float) -> Steps[bool]:
     way = -1.0 if arm.closing else 1.0
     before, still = arm.opening, 0
     for tick in range(arm.ticks(2.0)):
-        if way * (wanted - arm.opening) <= coast:
+        if tick and way * (wanted - arm.opening) <= coast:
             return False
         yield from arm.toward(position, rotation)
         still = still + 1 if abs(arm.opening - before) < STILL else 0

@@ -126,6 +126,10 @@ class Memory:
         """Note how the grippers are commanded."""
         self._grippers = tuple(float(n) for n in row[ARM_SIZE - 1 :: ARM_SIZE])
 
+    def forget_grippers(self) -> None:
+        """Forget how the grippers are commanded."""
+        self._grippers = None
+
     def arm(self, index: int) -> Arm:
         """Return an arm, with its gripper as it is commanded."""
         equipment = self._equipment

@@ -54,6 +54,13 @@ class Executor:
         """Begin an episode: where the arms are now is home. Else the first command does that."""
         self._memory.begin(proprio)
 
+    def others_drove(self) -> None:
+        """Hear that a motion or a policy outside of commands has moved the robot.
+
+        How the grippers are commanded is then taken from how they stand, as it was at the start.
+        """
+        self._memory.forget_grippers()
+
     @property
     def grasps(self) -> tuple[GraspEvidence, ...]:
         """What each arm holds, by all that is known; none before the episode has begun."""

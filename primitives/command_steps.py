@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
+
 from zetta.primitives import command_arms, motions
 from zetta.primitives.catalogue import WAIT_MOST
 from zetta.primitives.command_endings import Ending, ending_of, refused
@@ -30,16 +32,17 @@ from zetta.primitives.commands import (
     Home,
     Move,
     Pick,
+    Place,
     Point,
     Rotate,
     RunPolicy,
     RunSkill,
     Wait,
 )
-from zetta.primitives.motions import Steps
+from zetta.primitives.motions import Steps, cm
 from zetta.primitives.motions_frames import matrix_of
 from zetta.primitives.roles import Errand
-from zetta.runtime.core import Camera, Estimate, Look
+from zetta.runtime.core import Camera, Look
 from zetta.runtime.errors import ConfigError, suggest
 
 _OPEN, _SHUT = 0.97, 0.03
@@ -185,6 +188,8 @@ def _thing(
         limb.thing = errand.object
     if isinstance(command, Pick) and limb.watch.closing:
         yield from _see(memory, index)
+    if isinstance(command, Place) and ending.completed and errand.object is not None:
+        return replace(ending, detail=ending.detail + (yield from _where_it_lies(errand)))
     return ending
 
 
@@ -195,10 +200,19 @@ def _by_name(reason: str, errand: Errand) -> str:
     return reason
 
 
-def _see(memory: Memory, index: int) -> Steps[Estimate | None]:
+def _see(memory: Memory, index: int) -> Steps[None]:
     """Look where the object is, as evidence for what is held."""
     sense = yield Look(("object",))
     thing = sense.estimates.get("object")
     if thing is not None and thing.t == sense.proprio.t:
         memory.limbs[index].watch.see(thing, sense.proprio.arms[index].ee_pos)
-    return thing
+
+
+def _where_it_lies(errand: Errand) -> Steps[str]:
+    """Look where the object has come to lie; return it as the rest of a sentence."""
+    sense = yield Look(("object",))
+    thing, place = (sense.estimates.get(role) for role in ("object", "receptacle"))
+    if thing is None or place is None or thing.t < sense.proprio.t:
+        return f"; the {errand.object} is not seen now"
+    aside = float(np.linalg.norm((thing.position - place.position)[:2]))
+    return f"; the {errand.object} is seen {cm(aside)} beside the middle of the {errand.receptacle}"

@@ -242,6 +242,8 @@ def noun_phrase(words: Sequence[str], place: bool = False) -> str:
     head, following = tails(text)
     if not (mention(head).name or (place and any(tail.object for tail in following))):
         raise ConfigError(f"{text!r} says where, and names no thing")
+    if any(not (tail.unary or mention(tail.object).name) for tail in following):
+        raise ConfigError(f"{text!r} does not say of what")
     return text
 
 

@@ -208,6 +208,8 @@ def _related(phrase: Phrase, chosen: list[Tail]) -> Phrase:
     if tail.unary:
         return Phrase(phrase.name, Relation(tail.kind))
     anchors = tuple(noun(part)[0] for part in tail.object.split(" & "))
+    if not all(anchors):
+        return phrase  # the sentence breaks off: "the bowl on"
     kind = tail.kind
     inside = place_in(anchors[0]).startswith("inside of") and not anchors[0].endswith("cabinet")
     if tail.source and inside:

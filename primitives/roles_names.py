@@ -205,7 +205,7 @@ def place_in(name: str) -> str:
     >>> place_in("top drawer"), place_in("bowl")
     ('inside of top drawer', 'bowl')
     """
-    if name and name.split()[-1] in CONTAINERS and " of " not in name:
+    if CONTAINERS.intersection(name.split()[-1:]) and " of " not in name:
         return "inside of cabinet" if name.endswith("cabinet") else f"inside of {name}"
     return name
 

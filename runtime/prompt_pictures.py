@@ -34,7 +34,8 @@ def compressed(picture: Image.Image, limits: PictureLimits) -> bytes | None:
     picture.thumbnail((limits.width, limits.height))
     while True:
         written = io.BytesIO()
-        picture.save(written, "JPEG", quality=QUALITY)
+        # Full colour for each pixel: thin coloured lines are what a model reads positions from.
+        picture.save(written, "JPEG", quality=QUALITY, subsampling=0)
         if written.tell() <= limits.bytes:
             return written.getvalue()
         if min(picture.size) < 2 * SMALLEST:

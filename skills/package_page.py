@@ -15,7 +15,7 @@ from zetta.primitives.roles_records import VERBS
 from zetta.runtime.errors import ScreenError, suggest
 from zetta.runtime.signals import ROLES
 
-MadeBy: TypeAlias = Literal["hand", "search", "llm"]
+MadeBy: TypeAlias = Literal["hand", "search", "llm", "episode"]
 
 NEEDED: Final = (
     "name", "version", "description", "applies", "roles", "max_ticks", "provenance",

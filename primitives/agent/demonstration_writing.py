@@ -52,6 +52,8 @@ class DrivenTurn:
     results: tuple[CommandResult, ...] = ()
     """Of the answer's own commands."""
     pictures: Jpegs = ()
+    refusals: tuple[str, ...] = ()
+    """What was wrong with the answer, where its commands were not begun."""
 
     @classmethod
     def of(
@@ -60,9 +62,10 @@ class DrivenTurn:
         pictures: Sequence[Picture],
         answer: Answer,
         results: Sequence[CommandResult],
+        refusals: Sequence[str] = (),
     ) -> DrivenTurn:
         """Keep a turn as soon as it is over; its pictures are made small at once."""
-        return cls(state, answer, tuple(results), small_pictures(pictures))
+        return cls(state, answer, tuple(results), small_pictures(pictures), tuple(refusals))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +137,7 @@ def failed_attempt(turns: Sequence[DrivenTurn], ended: str) -> FailedAttempt:
     results = [result for driven in turns for result in driven.results]
     return FailedAttempt(
         commands=tuple(result.text for result in results)[:FRAMES_MOST],
-        failed=tuple(_why(result) for result in results if not result.completed)[:FRAMES_MOST],
+        failed=tuple(text for driven in turns for text in _failures(driven))[:FRAMES_MOST],
         ended=ended,
     )
 
@@ -210,7 +213,7 @@ def _frame(number: int, driven: DrivenTurn, images: list[str]) -> dict[str, obje
     return {
         "turn": number, "label": f"turn {number}: {_caption(commands)}", "images": images,
         "state": driven.state, "plan": answer.plan, "commands": commands,
-        "failed": [_why(result) for result in results if not result.completed],
+        "failed": _failures(driven),
         "effect": _effect(results), "scene": answer.scene,
     }  # fmt: skip
 
@@ -242,8 +245,9 @@ def _came(result: CommandResult) -> str:
     return words if result.grasp is None else f"{words}, gripper {result.grasp.text}"
 
 
-def _why(result: CommandResult) -> str:
-    return f"{result.text}: {result.stop}: {result.detail}"
+def _failures(driven: DrivenTurn) -> list[str]:
+    failed = [f"{r.text}: {r.stop}: {r.detail}" for r in driven.results if not r.completed]
+    return [*failed, *driven.refusals]
 
 
 def _write_images(place: Path, number: int, pictures: Jpegs) -> list[str]:

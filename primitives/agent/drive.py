@@ -54,7 +54,8 @@ class Drive:
         *,
         paced: bool = False,
         think_ahead: bool = False,
-        keep: Callable[[TurnRecord, View], None] = lambda record, view: None,
+        watched: bool = False,
+        keep: Sequence[Callable[[TurnRecord, View], None]] = (),
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         """Put the parts together.
@@ -68,7 +69,8 @@ class Drive:
             think_ahead: ask for the next turn while the last command of a turn still runs, where
                 its end is predictable; for agents that remember nothing between two decisions,
                 because an answer to what did not come is thrown away.
-            keep: is given each turn as soon as it is over, with what the agent was shown.
+            watched: draw the pictures of each turn also for an agent that does not look.
+            keep: are given each turn as soon as it is over, with what the agent was shown.
             now: a monotonic clock, seconds.
         """
         self.records: list[TurnRecord] = []
@@ -77,7 +79,8 @@ class Drive:
         self.verification: Verification | None = None
         self._agent, self._cockpit, self._instruction = agent, cockpit, instruction
         self._limits, self._paced, self._ahead = limits, paced, think_ahead
-        self._keep, self._now = keep, now
+        self._looks = agent.looks or watched
+        self._keep, self._now = tuple(keep), now
         self._thread = ThreadPoolExecutor(1, "agent") if paced or think_ahead else None
         self._next: Future[Answer] | None = None
         """The answer of the coming turn, where it was asked for ahead of time."""
@@ -121,7 +124,7 @@ class Drive:
     ) -> Steps[tuple[tuple[CommandResult, ...], tuple[str, ...]]]:
         """Show, decide, check, carry out, keep; return what the next turn is told."""
         began, ahead = self._ticks, self._next is not None
-        view = self._cockpit.view(self._agent.looks, self._sense.proprio)
+        view = self._cockpit.view(self._looks, self._sense.proprio)
         answer = yield from self._decided(self._shown(view, results, remarks))
         thought = self._ticks - began
         self.spent = self.spent.plus(answer.spent)
@@ -153,7 +156,8 @@ class Drive:
             verification,
         )
         self.records.append(record)
-        self._keep(record, view)
+        for keep in self._keep:
+            keep(record, view)
         return came, refusals
 
     def _shown(
@@ -185,7 +189,7 @@ class Drive:
         if not answer.commands:
             return (), ("the answer held no command; give at least one, or 'done'",)
         most = self._limits.commands_per_turn
-        remarks = []
+        remarks = list(answer.remarks)
         if len(answer.commands) > most:
             remarks.append(f"only the first {most} of {len(answer.commands)} commands were taken")
         parsed: list[Parsed] = []
@@ -242,7 +246,7 @@ class Drive:
     def _think_ahead(self, results: tuple[CommandResult, ...]) -> None:
         """Ask for the coming turn, as if the command that now begins will do what it says."""
         assert self._thread is not None
-        view = self._cockpit.view(self._agent.looks, self._sense.proprio)
+        view = self._cockpit.view(self._looks, self._sense.proprio)
         remark = "the last command is still being carried out; it is expected to end as asked"
         turn = self._shown(view, results, (remark,), later=1)
         self._next = self._thread.submit(self._agent.decide, turn)

@@ -34,7 +34,9 @@ from zetta.runtime.model_addresses import ModelAddress
 WAITING_HELPS: Final = (408, 409, 425, 429, 500, 502, 503, 504, 529)
 """With one of these a server says that the same request may succeed later."""
 _BLIND: Final = re.compile(
-    r"(image|vision|multimodal)[^.]*(not|n't|un)[ -]?support|support[^.]*\b(image|vision)", re.I
+    r"\b(images?|vision|multimodal)\b[^.]{0,30}(not|n't|un) ?support"
+    r"|not support[^.]{0,20}\bimage|that support image input",
+    re.IGNORECASE,
 )
 """How a server says that its model reads no pictures; some do so with status 500."""
 Verdict: TypeAlias = Literal["wait", "options", "unreadable", "give up"]
@@ -231,7 +233,7 @@ class ModelClient:
     def _end(self, error: said.AgentRunError | said.UserError) -> ZettaError:
         where, model = self._address.where, self._address.model
         match error:
-            case said.ModelHTTPError() if _BLIND.search(str(error)):
+            case said.ModelHTTPError() if _BLIND.search(str(error.body)):
                 return ConfigError(
                     f"{model!r} reads no pictures ({first_line(error)}); show none, or take "
                     "another model"
@@ -339,7 +341,7 @@ class _Wall:
 def judge(error: said.AgentRunError | said.UserError) -> Verdict:
     """Return what may help after a failed request."""
     match error:
-        case said.ModelHTTPError() if _BLIND.search(str(error)):
+        case said.ModelHTTPError() if _BLIND.search(str(error.body)):
             return "give up"
         case said.ModelQuotaExceededError() | said.ModelContextWindowExceededError():
             return "give up"

@@ -47,7 +47,7 @@ def compose(
     Args:
         observation: what was sensed; every picture in it is shown.
         arms: names of the arms, in the order of `observation.proprio.arms`.
-        table: see `seen_table` and `declared_table`.
+        table: see `table_in` and `declared_table`.
         estimates: what was found, by the name that the agent is to read.
         overlays: what is drawn; all by default.
         progress: what else the text tells.

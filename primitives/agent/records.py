@@ -92,12 +92,12 @@ class Answer:
     """Replaces what was written down before; empty keeps it."""
     plan: str = ""
     spent: Spent = field(default_factory=Spent)
+    remarks: tuple[str, ...] = ()
+    """What was left out of an answer that was read, such as commands beyond the allowed number."""
     trouble: str = ""
     """Why there is no answer, where a model's reply could not be read in spite of repair."""
     raw: str = ""
     """The reply as it came; empty where it was read."""
-    remarks: tuple[str, ...] = ()
-    """What was left out of an answer that was read, such as commands beyond the allowed number."""
     leave: str = ""
     """Why the agent drives no more, where it goes away without saying `done`; ends the drive."""
 

@@ -35,6 +35,10 @@ class ScriptedAgent:
         self._holds = False
         self._free: tuple[str, ...] = ()
         """What frees the hand before an errand begins."""
+        self._hidden = False
+        """What comes next was not seen: the arm may stand before it."""
+        self._aside = ""
+        """What brings the arm out of the picture."""
 
     def begin(self, instruction: str, arms: tuple[str, ...]) -> None:
         """Read the instruction.
@@ -48,6 +52,7 @@ class ScriptedAgent:
             raise ConfigError(f"the agent 'scripted' cannot do this task: {error}") from error
         arm = arms[0] if len(arms) > 1 else ""
         self._free, self._holds = (f"{arm} gripper open".strip(),), False
+        self._aside, self._hidden = f"{arm} home".strip(), False
         self._lines = tuple(lines_of(errand, arm) for errand in steps)
         self._waiting = list(range(len(steps)))
         self._tries = {}
@@ -58,8 +63,11 @@ class ScriptedAgent:
         for result in turn.results:
             self._holds = self._holds if result.grasp is None else result.grasp.grip == "held"
         if turn.results:
-            self._learn(turn.results[-1].completed)
+            last = turn.results[-1]
+            self._hidden = last.stop == "not found"
+            self._learn(last.completed)
         elif turn.remarks:
+            self._hidden = any("not seen" in remark for remark in turn.remarks)
             self._learn(False)  # nothing was carried out
         for remark in turn.remarks:
             self._reopen(remark)
@@ -67,9 +75,12 @@ class ScriptedAgent:
             return Answer(("done",), progress="every errand was done or given up")
         errand = self._waiting[0]
         line = self._lines[errand][self._step]
-        free = self._free if self._holds and self._step == 0 else ()
+        first = self._free if self._holds and self._step == 0 else ()
+        if self._hidden:
+            first = (*first, self._aside)
+            self._hidden = False
         return Answer(
-            (*free, line),
+            (*first, line),
             progress=f"errand {errand + 1} of {len(self._lines)}",
         )
 

@@ -103,9 +103,10 @@ class Verifier:
         self._errands, self._locate, self._widest = tuple(errands), locate, widest
         self._before: tuple[Seen, ...] = ()
 
-    def begin(self) -> None:
-        """Look where everything is before anything moves."""
+    def begin(self) -> tuple[Seen, ...]:
+        """Look where everything is before anything moves; return what was seen, by errand."""
         self._before = tuple(_sure(self._locate(k)) for k in range(len(self._errands)))
+        return self._before
 
     def verify(self, proprio: Proprio) -> Verification:
         """Look again and judge each errand; an earlier one may be undone by a later one.

@@ -5,12 +5,14 @@ It is never taken from simulator truth: what is drawn for an agent must be there
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
 
-from zetta.runtime.core import Array, HeightGrid
+from zetta.primitives.localize.clouds import HandShape, clouds
+from zetta.primitives.localize.heights import height_grid
+from zetta.runtime.core import Array, HeightGrid, Observation
 
 TableSource: TypeAlias = Literal["depth", "declared"]
 
@@ -66,6 +68,27 @@ def seen_table(grid: HeightGrid | None) -> Table | None:
     high = np.ceil((corners[1] + grid.cell) / _STEP - 0.1) * _STEP
     height = float(np.median(grid.heights[near]))
     return Table(height, _corner(low), _corner(high))
+
+
+def table_in(observation: Observation) -> Table | None:
+    """Return the table that depth pictures show, its height from all their points.
+
+    A height grid holds the highest point of each cell, so with the noise of a real camera a table
+    found in it alone is some millimetres too high; half of its points are above it, half below.
+    """
+    table = seen_table(height_grid(observation))
+    if table is None:
+        return None
+    level = [_near(cloud.points[cloud.valid], table) for cloud in clouds(observation, HandShape())]
+    heights = np.concatenate(level)
+    return replace(table, height=float(np.median(heights))) if len(heights) else table
+
+
+def _near(points: Array, table: Table) -> Array:
+    """Return the heights of points inside the outline that may belong to the table. Shape (N,)."""
+    inside = ((points[:, :2] > table.low) & (points[:, :2] < table.high)).all(axis=1)
+    inside &= np.abs(points[:, 2] - table.height) < 2.0 * _BIN
+    return np.asarray(points[inside, 2])
 
 
 def declared_table(height: float, around: Array) -> Table:

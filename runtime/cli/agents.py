@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
+from zetta.primitives.agent.demonstration_choice import Ranked, chooser
+from zetta.primitives.agent.demonstrations import SceneKey, read_library
 from zetta.primitives.agent.human_agent import HumanAgent
 from zetta.primitives.agent.mcp_agent import MCP
-from zetta.primitives.agent.records import Agent, Limits
+from zetta.primitives.agent.model_agent import ModelAgent, ModelSettings, no_demonstrations
+from zetta.primitives.agent.model_options import Effort, ModelOptions
+from zetta.primitives.agent.observation import turn_text
+from zetta.primitives.agent.patience import Patience
+from zetta.primitives.agent.prices import read_prices
+from zetta.primitives.agent.prompt import PICTURES, Message
+from zetta.primitives.agent.records import Agent, Limits, Turn
 from zetta.primitives.agent.replay_agent import ReplayAgent
 from zetta.primitives.agent.scripted_agent import ScriptedAgent
+from zetta.primitives.command_grammar import FORMS, GRAMMAR
+from zetta.runtime.cli import output
 from zetta.runtime.cli.number_lists import number
-from zetta.runtime.core import RunSpec
+from zetta.runtime.core import RunSpec, Scene
 from zetta.runtime.errors import ConfigError, suggest
+from zetta.runtime.model_addresses import ModelAddress
 from zetta.runtime.registry import AGENT_PREFIX
 
 KINDS: Final = ("scripted", "human", "replay:FILE", "openai:MODEL", "anthropic:MODEL")
-"""What `--agent` may be."""
+"""What `--agent` may be; with an address, any name of a model."""
+SCRIPTS: Final = ("scripted", "human", "replay", MCP)
+"""The agents that are no models."""
+_PATIENCE: Final = ("total_s", "request_s", "silence_s")
 LIMIT_OPTIONS: Final = ("turns", "commands_per_turn", "tokens", "dollars", "drive_s")
 """The options that bound what an agent may spend."""
 
@@ -40,15 +55,27 @@ def check_agent(spec: RunSpec) -> None:
     """
     name = agent_name(spec)
     kind, colon, rest = name.partition(":")
-    if kind in ("scripted", "human", MCP) and not colon:
-        pass
-    elif kind == "replay" and rest:
+    if kind == "replay" and rest:
         ReplayAgent(Path(rest))
-    elif not (colon and kind in MODELS and rest):
-        raise ConfigError(f"unknown agent {name!r}; {suggest(name, KINDS)}")
-    if spec.options.get("think_ahead") == "yes" and kind not in MODELS:
+    elif kind in SCRIPTS and (colon or kind == "replay"):
+        raise ConfigError(f"got the agent {name!r}; expected one of {', '.join(KINDS)}")
+    elif kind not in SCRIPTS:
+        if not (colon and rest) and "base_url" not in spec.options:
+            raise ConfigError(f"unknown agent {name!r}; {suggest(name, KINDS)}")
+        _check_model(spec)
+    elif spec.options.get("think_ahead") == "yes":
         raise ConfigError(f"only models think ahead; {name!r} answers at once")
     limits_of(spec)
+
+
+def _check_model(spec: RunSpec) -> None:
+    agent = model_agent(spec)
+    agent.check()
+    if limits_of(spec).dollars and not agent.priced:
+        raise ConfigError(
+            f"nobody knows what {agent.name!r} costs, so a limit in dollars would limit nothing; "
+            "add --option prices=FILE, or leave --dollars out"
+        )
 
 
 def limits_of(spec: RunSpec) -> Limits:
@@ -74,8 +101,12 @@ def limits_of(spec: RunSpec) -> Limits:
     )
 
 
-def make_agent(spec: RunSpec) -> Agent:
+def make_agent(spec: RunSpec, scene: Scene) -> Agent:
     """Return the agent that `spec` names.
+
+    Args:
+        spec: names it.
+        scene: what is driven; no demonstration of it is shown.
 
     Raises:
         ConfigError: see `check_agent`; or its package or its key is missing.
@@ -87,17 +118,50 @@ def make_agent(spec: RunSpec) -> Agent:
     if kind == "replay":
         return ReplayAgent(Path(rest))
     if kind == "human":
-        return _human()
+        from zetta.runtime.cli.terminal import asker, teller
+
+        return HumanAgent(asker([form.words[0] for form in FORMS]), teller)
     if kind == MCP:
         raise ConfigError("the agent 'mcp' is the client of a server; start one with zetta mcp")
-    return MODELS[kind](spec)
+    return model_agent(spec, scene)
 
 
-def _human() -> Agent:
-    from zetta.runtime.cli.terminal import asker, teller
+def model_agent(spec: RunSpec, scene: Scene | None = None) -> ModelAgent:
+    """Return the language model that `spec` names; nothing is sent.
 
-    return HumanAgent(asker(), teller)
+    Raises:
+        ConfigError: something about it is wrong, or its package is missing.
+    """
+    given = spec.options
+    address = ModelAddress(agent_name(spec), given.get("base_url") or None)
+    patience = Patience(**{n: number(given[n], n) for n in _PATIENCE if n in given})
+    options = ModelOptions(
+        temperature=number(given["temperature"], "temperature") if "temperature" in given else None,
+        effort=cast(Effort, given.get("effort", "")),
+    )
+    count = int(number(given.get("pictures", f"{PICTURES.count}"), "the option pictures"))
+    settings = ModelSettings(
+        GRAMMAR,
+        turn_text,
+        _demonstrations(spec, scene),
+        limits_of(spec).commands_per_turn,
+        pictures=replace(PICTURES, count=count),
+        options=options,
+        patience=patience,
+        prices=read_prices(Path(given["prices"])) if "prices" in given else {},
+    )
+    return ModelAgent(address, settings, tell=output.note)
 
 
-MODELS: Final[Mapping[str, Callable[[RunSpec], Agent]]] = {}
-"""Providers of models, by the part of the name before the colon."""
+def _demonstrations(spec: RunSpec, scene: Scene | None) -> Callable[[Turn], Sequence[Message]]:
+    folder = spec.options.get("demonstrations")
+    if folder is None:
+        return no_demonstrations
+    shots = int(number(spec.options.get("shots", "1"), "the option shots"))
+    exclude = None if scene is None else SceneKey.of(scene)
+    return chooser(read_library(Path(folder)), shots, exclude, chosen=_tell_chosen)
+
+
+def _tell_chosen(ranked: Sequence[Ranked]) -> None:
+    names = ", ".join(str(one.demonstration.folder.name) for one in ranked) or "none fits"
+    output.note(f"demonstrations shown: {names}")

@@ -10,8 +10,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
-from zetta.primitives.localize.heights import height_grid
-from zetta.primitives.localize.table import Table, seen_table
+from zetta.primitives.localize.table import Table, table_in
 from zetta.primitives.overlays_sheet import Sheet
 from zetta.primitives.projection import place_of, project
 from zetta.runtime.benchmarks import Figure
@@ -97,14 +96,14 @@ def _figures_about(name: str, kept: Sequence[Reading], linear: Array) -> Iterato
         "told": [math.dist(read_linearly(np.array(r.at), told), r.truth) for r in read],
         "calibrated": [math.dist(r.calibrated, r.truth) for r in read],
     }
-    raised = name.endswith("raised")
+    judged = not name.endswith("raised")
     for share, label in ((0.5, "p50"), (0.9, "p90")):
         cm = {who: 100.0 * float(np.quantile(each, share)) for who, each in errors.items()}
         yield Figure(
             f"{name}_grid_{label}", cm["grid"], "cm", cm["linear"], cm["linear"] / cm["grid"],
-            TARGET if label == "p50" and not raised else None,
+            TARGET if judged and label == "p50" else None,
         )  # fmt: skip
-        if not raised:
+        if name.endswith("table"):
             yield Figure(f"{name}_told_{label}", cm["told"], "cm")
         yield Figure(f"{name}_calibrated_{label}", cm["calibrated"], "cm")
 
@@ -136,7 +135,7 @@ def read_pictures(
 def _read_scene(
     observation: Observation, name: str, things: Sequence[Landmark], rng: np.random.Generator
 ) -> Iterator[Reading]:
-    table = seen_table(height_grid(observation))
+    table = table_in(observation)
     if table is None:
         raise ConfigError(f"no table is seen through {name}; there is nothing to draw a grid on")
     reader = _Reader(observation, name, table, rng)

@@ -86,7 +86,12 @@ class EpisodeCockpit:
     def begin(self, proprio: Proprio) -> None:
         """Note where the arms and the things are before anything moves."""
         self._executor.begin(proprio)
-        self._verifier.begin()
+        seen = self._verifier.begin()
+        self._last = {
+            name: seen[number].estimates[role]
+            for name, (number, role) in self._names.items()
+            if role in seen[number].estimates
+        }
         self._start = proprio
         self._dry_arms = dry_arms(self._env, proprio)
 

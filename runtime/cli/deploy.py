@@ -242,6 +242,33 @@ def deploy(
     return Deployment(arbiter, signals, sight, isolated=isolated)
 
 
+def skills_on_call(
+    spec: RunSpec, env: Env, scene: Scene, sight: Sight
+) -> tuple[Signals | None, tuple[CompiledSkill, ...]]:
+    """Return the skills of the bundle without their critics, and the signals that they read.
+
+    Raises:
+        ConfigError, ScreenError: see `check_deployment`.
+    """
+    control, name = split_bundle(spec.bundle)
+    if control:
+        raise ConfigError(f"the control {spec.bundle!r} is none for an agent; name a bundle")
+    if name == NO_BUNDLE:
+        return None, ()
+    bundle, roles = _calibrated(spec), roles_or_none(scene.task.instruction)
+    signals = Signals(
+        env.spec,
+        max_level=spec.sensing,
+        policy=None,
+        look=None if spec.sensing in ("proprio", "policy") else sight.look,
+        oracle=None,
+        wanted=_wanted(bundle, env),
+        extra=_installed(),
+    )
+    packages = [package for package in bundle.packages if package.fits(roles)]
+    return signals, tuple(_compiled(package, bundle, env, sight) for package in packages)
+
+
 def _compiled(package: SkillPackage, bundle: LoadedBundle, env: Env, sight: Sight) -> CompiledSkill:
     return compile_skill(
         package,

@@ -1,4 +1,7 @@
-"""`zetta skills distill`: one folder, to be carried to a robot, out of a library or a folder."""
+"""`zetta skills distill`: one folder, to be carried to a robot, out of a library or a folder.
+
+Out of the log of an episode that an agent drove it makes a draft of a skill instead.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,9 @@ from typing import Annotated
 
 import typer
 
+from zetta.primitives.agent.drive_log import TURNS, is_drive
 from zetta.runtime.cli import output
+from zetta.runtime.cli.distill_drive import distill_drive
 from zetta.runtime.cli.home import home_library
 from zetta.runtime.errors import ConfigError
 from zetta.skills.bundle_folders import (
@@ -30,16 +35,32 @@ from zetta.skills.user_library import is_library
 def command(
     wanted: Annotated[
         str,
-        typer.Argument(metavar="LIBRARY|FOLDER", help="library, or a folder of one or of skills."),
+        typer.Argument(
+            metavar="LIBRARY|FOLDER|EPISODE",
+            help="library, a folder of one or of skills, or an episode that an agent drove.",
+        ),
     ],
-    out: Annotated[Path, typer.Option(help="New folder that gets the bundle.")],
+    out: Annotated[Path, typer.Option(help="New folder that gets the bundle, or the draft.")],
     version: Annotated[str, typer.Option(help="Of the library; the one in use by default.")] = "",
     calibration: Annotated[
         Path | None, typer.Option(help="File of `zetta critics calibrate` for this bundle.")
     ] = None,
+    name: Annotated[str, typer.Option(help="Of the skill made from an episode.")] = "",
+    critic: Annotated[
+        str, typer.Option(help="Template of its trigger, such as stalled or closed-on-nothing.")
+    ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Make one deployable folder: skills, signatures, proof, thresholds and a list with hashes."""
+    """Make one deployable folder, or a draft of a skill from an episode that an agent drove."""
+    if is_drive(Path(wanted)):
+        if version or calibration is not None:
+            raise ConfigError("--version and --calibration are for bundles, not for an episode")
+        distill_drive(Path(wanted), out, name, critic, as_json)
+        return
+    if name or critic:
+        raise ConfigError(
+            f"--name and --critic are for the episode of a drive; {wanted} has no {TURNS}"
+        )
     bundle = _bundle(wanted, version)
     for notice in bundle.notices:
         output.note(notice)

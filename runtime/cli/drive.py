@@ -36,7 +36,9 @@ def command(
     ] = 1,
     agent: Annotated[
         str,
-        typer.Option(help="scripted, human, replay:FILE, openai:MODEL, anthropic:MODEL."),
+        typer.Option(
+            help="scripted, human, replay:FILE, openai:MODEL, anthropic:MODEL, or a name."
+        ),
     ] = "scripted",
     base_url: Annotated[str, typer.Option(help="Where the model is served, if elsewhere.")] = "",
     policy: Annotated[
@@ -60,6 +62,9 @@ def command(
         Path | None, typer.Option(help="Folder of demonstrations that it is shown.")
     ] = None,
     shots: Annotated[int, typer.Option(help="How many of them, 0 to 8.")] = 1,
+    save_demonstrations: Annotated[
+        Path | None, typer.Option(help="Folder that gets a demonstration of each verified success.")
+    ] = None,
     think_ahead: Annotated[
         bool, typer.Option("--think-ahead", help="Ask a model while the last motion still runs.")
     ] = False,
@@ -101,6 +106,7 @@ def command(
         "base_url": base_url,
         "think_ahead": "yes" if think_ahead else "",
         "demonstrations": "" if demonstrations is None else str(demonstrations),
+        "save_demonstrations": "" if save_demonstrations is None else str(save_demonstrations),
         "shots": f"{shots}" if demonstrations is not None else "",
     }
     given = tuple(f"{name}={value}" for name, value in told.items() if value)

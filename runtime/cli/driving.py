@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -19,14 +19,27 @@ from zetta.primitives.grasps import HANDS, PANDA
 from zetta.primitives.overlays import parse_overlays
 from zetta.primitives.roles import roles_or_none
 from zetta.runtime.arbiter import MotionOnly
-from zetta.runtime.cli.agents import agent_name, is_agent, limits_of, make_agent
+from zetta.runtime.cli.agents import is_agent, limits_of, make_agent
 from zetta.runtime.cli.cockpit import EpisodeCockpit
-from zetta.runtime.cli.deploy import Deployment
+from zetta.runtime.cli.deploy import Deployment, skills_on_call
+from zetta.runtime.cli.drive_demonstrations import DemonstrationSaver
 from zetta.runtime.cli.sight import Sight
-from zetta.runtime.core import Camera, Env, EpisodeSink, Motion, Policy, RunSpec, Scene
+from zetta.runtime.core import (
+    Camera,
+    Env,
+    EpisodeSink,
+    Look,
+    Motion,
+    Outcome,
+    Policy,
+    RunSpec,
+    Scene,
+    Window,
+)
 from zetta.runtime.errors import ConfigError, suggest
 from zetta.runtime.policy_motion import policy_rows
 from zetta.runtime.workspace import BoundedEnv, Box
+from zetta.skills.compiled import CompiledSkill
 
 SOURCE_PREFIX: Final = "agent:"
 """How the source of a tick begins that an agent drove."""
@@ -61,6 +74,9 @@ def driven(
     assert is_agent(spec)
     roles = roles_or_none(scene.task.instruction)
     sight = Sight(spec, env, roles)
+    agent = agent or make_agent(spec, scene)
+    keepers = _keepers(spec, env, log, agent.name)
+    signals, skills = skills_on_call(spec, env, scene, sight)
     equipment = Equipment(
         action=env.spec.action,
         arms=env.spec.arms,
@@ -70,10 +86,11 @@ def driven(
         errands=() if roles is None else roles.steps,
         workspace=_workspace(env),
         policy=None if vla is None else _verb(vla, env, spec.policy_seed),
+        skills=None if signals is None else on_call(skills, signals.history, sight),
+        skill_names=tuple(skill.name for skill in skills),
         camera=lambda name: _camera(env, name),
         say=command_text,
     )
-    agent = agent or make_agent(spec)
     own = EpisodeCockpit(
         env,
         sight,
@@ -82,7 +99,6 @@ def driven(
         0 if "step_budget" in spec.options else scene.task.max_steps,
     )
     cockpit: Cockpit = agent.board(own) if isinstance(agent, McpAgent) else own
-    turns = None if log is None else DriveLog(log, agent_name(spec))
     drive = Drive(
         agent,
         cockpit,
@@ -90,16 +106,31 @@ def driven(
         limits_of(spec),
         paced=paced,
         think_ahead=spec.options.get("think_ahead") == "yes",
-        keep=(lambda record, view: None) if turns is None else turns.keep,
+        watched="save_demonstrations" in spec.options,
+        keep=[keeper.keep for keeper in keepers],
     )
-    if turns is not None:
-        turns.drive = drive
-        sinks.append(turns)
+    for keeper in keepers:
+        keeper.drive = drive
+    sinks += keepers
     if isinstance(agent, McpAgent):
         agent.attach(drive)
         sinks.append(EpisodeEnd(agent, drive))
-    arbiter = MotionOnly(drive.motion, SOURCE_PREFIX + agent_name(spec).replace("/", "-"))
-    return Deployment(arbiter, localizer=sight, alone=True), drive
+    arbiter = MotionOnly(drive.motion, SOURCE_PREFIX + agent.name.replace("/", "-"))
+    return Deployment(arbiter, signals, sight, alone=True), drive
+
+
+def _keepers(
+    spec: RunSpec, env: Env, log: Path | None, agent: str
+) -> list[DriveLog | DemonstrationSaver]:
+    """Return what writes turns down, while they are driven and in the end."""
+    keepers: list[DriveLog | DemonstrationSaver] = []
+    if log is not None:
+        keepers.append(DriveLog(log, agent))
+    if "save_demonstrations" in spec.options:
+        folder = Path(spec.options["save_demonstrations"])
+        versions = tuple(sorted(env.spec.versions.items()))
+        keepers.append(DemonstrationSaver(folder, agent, versions))
+    return keepers
 
 
 def _workspace(env: Env) -> Box | None:
@@ -116,6 +147,42 @@ def _workspace(env: Env) -> Box | None:
 
 def _verb(vla: Policy, env: Env, seed: int) -> Callable[[int, str], Motion]:
     return lambda ticks, instruction: policy_rows(vla, env, seed, ticks, instruction)
+
+
+def on_call(
+    skills: Sequence[CompiledSkill], window: Window, sight: Sight
+) -> Callable[[str], Motion]:
+    """Return what makes the motion of a skill that an agent calls, within the skill's ticks."""
+    known = {skill.name: skill for skill in skills}
+
+    def recovery(name: str) -> Motion:
+        skill = known[name]
+        if not skill.precondition(window):
+            return Outcome(False, "its precondition does not hold")
+        sight.bind_instruction()
+        outcome = yield from _at_most(skill.recover(window), skill.max_ticks)
+        if outcome.completed and not skill.reentry(window):
+            return Outcome(False, f"{outcome.reason}; its re-entry condition does not hold")
+        return outcome
+
+    return recovery
+
+
+def _at_most(motion: Motion, ticks: int) -> Motion:
+    """Pass a motion on for so many ticks."""
+    try:
+        wish = next(motion)
+        while True:
+            if not isinstance(wish, Look):
+                if ticks == 0:
+                    return Outcome(False, "its ticks are spent")
+                ticks -= 1
+            wish = motion.send((yield wish))
+    except StopIteration as ended:
+        outcome: Outcome = ended.value
+        return outcome
+    finally:
+        motion.close()
 
 
 def _camera(env: Env, name: str) -> Camera:

@@ -41,6 +41,13 @@ OPTIONS: Final[Mapping[str, str]] = {
     "think_ahead": "'yes' asks a model for the next turn while the last motion still runs",
     "overlays": "what is drawn into an agent's pictures: all, none, or such as grid,cross,marks",
     "base_url": "where an agent's model is served",
+    "prices": "file with what tokens of models cost",
+    "effort": "how much an agent's model thinks: none, minimal, low, medium, high, xhigh",
+    "pictures": "pictures that an agent's model is shown in a turn; 0 for none",
+    "total_s": "seconds until an agent's model is given up, with all that is tried again",
+    "request_s": "seconds of one request to a model",
+    "silence_s": "seconds without a byte from a model's server",
+    "save_demonstrations": "folder that gets a demonstration of every verified success",
     "demonstrations": "folder of demonstrations that an agent is shown",
     "shots": "how many demonstrations an agent is shown",
 }

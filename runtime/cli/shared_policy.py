@@ -16,7 +16,6 @@ from typing import Final
 
 from zetta.runtime import registry
 from zetta.runtime.cli import output
-from zetta.runtime.cli.assemble import set_temperature
 from zetta.runtime.core import Policy
 from zetta.runtime.errors import ConfigError, ZettaError
 from zetta.runtime.policy_server.engine import Engine
@@ -103,6 +102,8 @@ def _say(pool: FileIO, message: Mapping[str, object]) -> None:
 def _policy(name: str, temperature: str) -> Policy:
     policy = registry.policy(name)
     if temperature:
+        from zetta.runtime.cli.assemble import set_temperature  # late: a server needs no simulator
+
         set_temperature(policy, name, temperature)
     return policy
 

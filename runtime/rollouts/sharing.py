@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from zetta.runtime.errors import InfraError, Timeout, WorkerDied
 from zetta.runtime.rollouts.launchers import Site, Worker
@@ -29,7 +29,7 @@ FOLDER_PREFIX: Final = "zetta-shared-"
 LONGEST_PATH: Final = 90
 """Letters of a folder that a socket's file can lie in; the system allows 107 in all."""
 
-Say = Callable[[str], None]
+Say: TypeAlias = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)

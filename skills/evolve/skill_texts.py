@@ -28,6 +28,7 @@ class Page:
     max_ticks: int
     text: str
     uses: tuple[str, ...] = ()
+    verbs: tuple[str, ...] = ()
     author: str = "zetta search"
     made_by: MadeBy = "search"
     version: str = "0.1.0"
@@ -49,10 +50,11 @@ def parameters_text(parameters: Sequence[Parameter]) -> str:
 def page_text(page: Page) -> str:
     """Return a `SKILL.md` with today's date."""
     uses = f"uses: [{', '.join(page.uses)}]\n" if page.uses else ""
+    verbs = f"verbs: [{', '.join(page.verbs)}]\n" if page.verbs else ""
     return (
         f"---\nname: {page.name}\nversion: {page.version}\n"
         f"description: {json.dumps(page.description)}\napplies: {json.dumps(page.applies)}\n"
-        f"roles: [{', '.join(page.roles)}]\n{uses}max_ticks: {page.max_ticks}\n"
+        f"roles: [{', '.join(page.roles)}]\n{uses}{verbs}max_ticks: {page.max_ticks}\n"
         f"provenance:\n  author: {page.author}\n  made_by: {page.made_by}\n"
         f"  date: {datetime.date.today().isoformat()}\n---\n\n# {page.name}\n\n"
         f"{textwrap.fill(page.text, 100)}\n"

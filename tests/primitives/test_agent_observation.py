@@ -17,8 +17,7 @@ from zetta.primitives.agent.observation import (
 )
 from zetta.primitives.agent.records import Picture, Turn
 from zetta.primitives.command_results import CommandResult, GraspEvidence
-from zetta.primitives.localize.heights import height_grid
-from zetta.primitives.localize.table import seen_table
+from zetta.primitives.localize.table import table_in
 from zetta.primitives.overlays import NO_OVERLAYS, parse_overlays
 from zetta.runtime.core import Init, Observation, Proprio, Scene
 from zetta.sims.toy import ToySimulator
@@ -108,7 +107,7 @@ def test_every_camera_and_every_arm_of_an_environment_is_shown() -> None:
     env.reset(Scene(simulator.task("toy_two_arm", 0), Init(0)))
     cameras = [c.name for c in env.spec.cameras]
     seen = env.observe(cameras, depth=True)
-    table = seen_table(height_grid(seen))
+    table = table_in(seen)
     assert table is not None
     pictures, state = compose(seen, env.spec.arms, table)
     assert [p.name for p in pictures] == ["front", "left_wrist", "right_wrist"]

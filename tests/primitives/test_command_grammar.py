@@ -303,6 +303,8 @@ def test_wrong_units_are_refused() -> None:
         ("pick", "no thing is named"),
         ("pick up the", "no thing is named"),
         ("pick on the plate", "says where, and names no thing"),
+        ("pick bowl next to", "does not say of what"),
+        ("place on bowl in the", "does not say of what"),
         ("pick bowl's rim", "letters, digits, blanks and hyphens"),
         ("pick bowl, then plate", "letters, digits, blanks and hyphens"),
         ("place plate", "expected how it is to lie; known: in, on"),

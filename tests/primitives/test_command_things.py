@@ -7,7 +7,7 @@ from toy_commands import Bench, bench
 from zetta.primitives import commands as c
 from zetta.primitives.robot import Robot
 from zetta.primitives.roles import Errand, Phrase, parse_instruction
-from zetta.runtime.core import Array, Sampled
+from zetta.runtime.core import Array, Motion, Outcome, Sampled
 from zetta.sims.toy_faults import ToyFaults
 
 TOLD = parse_instruction("put the red cube on the green plate").steps[0]
@@ -43,6 +43,8 @@ def test_commands_in_one_motion_do_the_same_as_each_in_its_own() -> None:
     results = made.do_all(lines)
 
     assert [result.completed for result in results] == [True] * 3
+    assert "the red cube is seen 0." in results[1].detail
+    assert "beside the middle of the green plate" in results[1].detail
     assert all(made.env.truth().predicates.values())
 
 
@@ -203,3 +205,21 @@ def test_skills_find_the_things_of_the_instruction_after_commands_about_others()
     assert made.sight.bound == ("object", "receptacle")
     seen = made.sight.look()
     assert seen["receptacle"].position == pytest.approx(thing(made, "green_plate"))
+
+
+def test_a_grip_that_others_made_is_not_opened_by_the_next_command() -> None:
+    made = bench(layout=Sampled(), seed=1)
+    made.do(c.Home())
+    made.do(c.GoToGrasp("red cube"))
+    made._drive(_closed())
+    made.executor.others_drove()
+    made.do(c.Move((0.0, 0.0, 0.1)))
+
+    assert thing(made, "red_cube")[2] > 0.48
+
+
+def _closed() -> Motion:
+    """Close the gripper, as a policy might."""
+    for _ in range(20):
+        yield np.array([0.0] * 6 + [1.0])
+    return Outcome(True)

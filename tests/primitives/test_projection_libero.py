@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from zetta.primitives.localize.heights import height_grid
-from zetta.primitives.localize.table import seen_table
+from zetta.primitives.localize.sensor_noise import as_sensed
+from zetta.primitives.localize.table import table_in
 from zetta.primitives.overlays_grid import crossings
 from zetta.primitives.projection import place_of, project
 from zetta.runtime.core import Init, Observation, Scene
@@ -75,7 +75,7 @@ def draw_with_balls(env: LiberoEnv, name: str, points: np.ndarray, radius: float
 def test_crossings_of_the_grid_are_where_the_simulator_draws_balls(
     env: LiberoEnv, seen: Observation, name: str, spacing: float
 ) -> None:
-    table = seen_table(height_grid(seen))
+    table = table_in(seen)
     assert table is not None
     camera, radius = seen.cameras[name], 0.005
     # A ball that stands on the crossing, for half of one in the table has another outline.
@@ -123,6 +123,7 @@ def test_the_height_of_the_table_is_that_of_the_simulator(
 ) -> None:
     from zetta.sims.libero.landmarks import NamedWorld
 
-    table = seen_table(height_grid(seen))
-    assert table is not None
-    assert table.height == pytest.approx(NamedWorld(env.control).table_height, abs=0.002)
+    for sensed in (seen, as_sensed(seen)):
+        table = table_in(sensed)
+        assert table is not None
+        assert table.height == pytest.approx(NamedWorld(env.control).table_height, abs=0.002)

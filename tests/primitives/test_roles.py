@@ -198,3 +198,16 @@ def test_reading_does_not_depend_on_case_or_spacing(text: str) -> None:
     shouted = "  " + text.upper().replace(" ", "   ") + " . "
 
     assert parse_instruction(shouted).steps == parse_instruction(text).steps
+
+
+def test_sentence_that_breaks_off_is_read_as_far_as_it_goes() -> None:
+    roles = parse_instruction("push the bowl to the cup on")
+    assert (str(roles.object), str(roles.receptacle)) == ("bowl", "cup")
+
+
+@pytest.mark.parametrize(
+    "text", ["put the bowl on both", "put the bowl in between the cup", "push the bowl to them on"]
+)
+def test_place_without_a_name_is_not_understood(text: str) -> None:
+    with pytest.raises(ConfigError, match="names nothing to do"):
+        parse_instruction(text)

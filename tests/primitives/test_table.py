@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from zetta.primitives.localize.heights import height_grid
-from zetta.primitives.localize.table import declared_table, seen_table
+from zetta.primitives.localize.sensor_noise import as_sensed
+from zetta.primitives.localize.table import declared_table, seen_table, table_in
 from zetta.runtime.core import HeightGrid, Init, Scene
 from zetta.sims.toy import ToySimulator
 from zetta.sims.toy_tasks import TABLE_HALF, TABLE_Z
@@ -55,9 +55,25 @@ def test_the_table_of_the_toy_is_found(suite: str) -> None:
     simulator = ToySimulator()
     env = simulator.make(suite, 0)
     env.reset(Scene(simulator.task(suite, 0), Init(1)))
-    table = seen_table(height_grid(env.observe(("front",), depth=True)))
+    table = table_in(env.observe(("front",), depth=True))
     assert table is not None
     assert table.height == pytest.approx(TABLE_Z, abs=1e-3)
     for axis in (0, 1):
         assert -table.low[axis] == pytest.approx(TABLE_HALF[axis], abs=0.051)
         assert table.high[axis] == pytest.approx(TABLE_HALF[axis], abs=0.051)
+
+
+def test_noise_of_depth_moves_the_table_by_less_than_two_millimetres() -> None:
+    simulator = ToySimulator()
+    env = simulator.make("toy_pick", 0, "full")
+    env.reset(Scene(simulator.task("toy_pick", 0), Init(0)))
+    table = table_in(as_sensed(env.observe(("front",), depth=True)))
+    assert table is not None
+    assert table.height == pytest.approx(TABLE_Z, abs=0.002)
+
+
+def test_without_depth_there_is_no_table_in_what_was_sensed() -> None:
+    simulator = ToySimulator()
+    env = simulator.make("toy_pick", 0)
+    env.reset(Scene(simulator.task("toy_pick", 0), Init(0)))
+    assert table_in(env.observe(("front",))) is None

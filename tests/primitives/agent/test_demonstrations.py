@@ -169,6 +169,14 @@ def test_a_success_is_written_and_reads_back(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["new"]
 
 
+def test_what_was_refused_is_told_as_failed(tmp_path: Path) -> None:
+    refused = DrivenTurn.of("state", (), Answer(("fly",)), (), ("nothing was carried out: 'fly'",))
+    shown = write_demonstration(tmp_path / "new", [refused, driven(1, "pick red block")], ORIGIN)
+    assert shown.frames[0].commands == ("fly",)
+    assert shown.frames[0].failed == ("nothing was carried out: 'fly'",)
+    assert failed_attempt([refused], "limit").failed == ("nothing was carried out: 'fly'",)
+
+
 def test_the_end_has_a_frame_of_its_own_where_it_was_seen(tmp_path: Path) -> None:
     origin = replace(ORIGIN, evidence="checker", ended=small_pictures([d.picture("front")]))
     shown = write_demonstration(tmp_path / "new", [driven(0, "wait")], origin)

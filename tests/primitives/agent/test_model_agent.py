@@ -34,8 +34,21 @@ from zetta.runtime.errors import ConfigError, ConnectionLost, InfraError, Timeou
 from zetta.runtime.model_addresses import ModelAddress
 from zetta.runtime.prompt_pictures import PictureLimits
 
-pytest.importorskip("pydantic_ai", reason="needs pip install 'zetta[llm]'")
+models = pytest.importorskip("pydantic_ai.models", reason="needs pip install 'zetta[llm]'")
+models.ALLOW_MODEL_REQUESTS = False  # only the fixture below allows them, and only to the fake
 SHORT = Patience(total_s=20.0, request_s=0.6, silence_s=0.3)
+
+
+@pytest.fixture(autouse=True)
+def _only_the_fake(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Allow requests, and leave no key with which anybody else would answer."""
+    monkeypatch.setattr(models, "ALLOW_MODEL_REQUESTS", True)
+    for name in (
+        "OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL",
+        "ANTHROPIC_AUTH_TOKEN", "HTTP_PROXY", "http_proxy", "ALL_PROXY",
+    ):  # fmt: skip
+        monkeypatch.delenv(name, raising=False)
+
 
 # --------------------------------------------------------------------------- replies
 
@@ -285,7 +298,7 @@ def test_close_ends_a_decision_that_runs_in_a_thread() -> None:
 
         thread = threading.Thread(target=decide)
         thread.start()
-        while not fake.requests:
+        while thread.is_alive() and not fake.requests:
             thread.join(0.01)
         agent.close()
         thread.join(20.0)
@@ -337,6 +350,12 @@ def test_refused_options_are_left_out_one_by_one_and_for_good() -> None:
     assert "reasoning_effort" in fake.requests[1]
     assert any("temperature: left out" in note for note in agent.notes)
     assert len(told) == 2
+
+
+def test_a_model_with_vision_in_its_name_may_refuse_an_option_too() -> None:
+    with serving(no_option("temperature", d.reply())) as fake:
+        agent = d.agent(fake, model="some-vision", options=ModelOptions(temperature=0.0))
+        assert agent.decide(d.turn()).spent.requests == 2
 
 
 def test_a_request_that_is_refused_for_another_reason_is_told() -> None:

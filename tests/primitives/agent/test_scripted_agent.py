@@ -6,7 +6,7 @@ import pytest
 
 from zetta.primitives.agent.records import Answer, Turn
 from zetta.primitives.agent.scripted_agent import TRIES, ScriptedAgent
-from zetta.primitives.command_results import CommandResult
+from zetta.primitives.command_results import CommandResult, GraspEvidence
 from zetta.runtime.errors import ConfigError
 
 BOTH = "put both the alphabet soup and the tomato sauce in the basket"
@@ -113,3 +113,22 @@ def test_with_two_arms_the_first_one_is_named() -> None:
 def test_an_instruction_that_is_not_understood_is_refused_with_the_agents_name() -> None:
     with pytest.raises(ConfigError, match="agent 'scripted' cannot do this task"):
         begun("prepare a quick snack")
+
+
+def test_what_is_not_seen_is_looked_for_again_with_the_arm_out_of_the_way() -> None:
+    agent = begun("put the bowl on the plate")
+    ask(agent)
+    missed = CommandResult("pick bowl", False, "not found", "the object was not found")
+    assert ask(agent, missed).commands == ("home", "pick bowl")
+    assert ask(agent, ok("home"), failed("pick bowl")).commands == ("pick bowl",)
+
+
+def test_a_hand_that_still_holds_places_again_and_one_that_must_pick_lets_go_first() -> None:
+    held = GraspEvidence("held", 0.03, 0.002)
+    agent = begun(BOTH)
+    ask(agent)
+    ask(agent, CommandResult("pick alphabet soup", True, "reached", "held", grasp=held))
+    stuck = CommandResult("place in basket", False, "timeout", "time was up", grasp=held)
+    for _ in range(TRIES - 1):
+        assert ask(agent, stuck).commands == ("place in basket",)
+    assert ask(agent, stuck).commands == ("gripper open", "pick tomato sauce")

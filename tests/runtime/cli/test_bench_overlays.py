@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from test_cli_eval import answered
 
-from zetta.primitives.localize.heights import height_grid
-from zetta.primitives.localize.table import Table, seen_table
+from zetta.primitives.localize.table import Table, table_in
 from zetta.primitives.overlays_sheet import Sheet
 from zetta.primitives.projection import project
 from zetta.runtime.cli.bench_overlays import Reading, figures_of
@@ -40,7 +39,7 @@ def seen() -> tuple[Observation, Table, Sheet]:
     env = simulator.make("toy_pick", 0)
     env.reset(Scene(simulator.task("toy_pick", 0), Init(2)))
     observation = env.observe(("front",), depth=True)
-    table = seen_table(height_grid(observation))
+    table = table_in(observation)
     assert table is not None
     return observation, table, Sheet(observation.images["front"], observation.cameras["front"])
 

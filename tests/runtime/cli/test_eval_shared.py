@@ -148,9 +148,9 @@ def test_end_of_the_command_leaves_no_server_no_socket_and_no_folder(
     wait_until(lambda: not list(scratch.iterdir()))
 
 
-def site(folder: Path, policy: str, silence_s: float = 60.0) -> SharingSite:
+def site(folder: Path, policy: str, silence_s: float = 60.0, temperature: str = "") -> SharingSite:
     used = PoolSettings("nobody:asks", folder / "logs", silence_s=silence_s, start_s=60.0)
-    return shared_site([policy], "", used)
+    return shared_site([policy], temperature, used)
 
 
 def test_server_that_dies_again_and_again_ends_the_command(tmp_path: Path, scratch: Path) -> None:
@@ -189,6 +189,8 @@ def test_policy_that_cannot_be_loaded_is_named_and_leaves_nothing(
     (tmp_path / "hangs.py").write_text(HANGS)
     with pytest.raises(ConfigError, match="no such weights"):
         site(tmp_path, f"python:{tmp_path / 'hangs.py'}:fails")
+    with pytest.raises(ConfigError, match="'toy/reach' has no temperature"):
+        site(tmp_path, "toy/reach", temperature="0.5")
     assert not list(scratch.iterdir())
 
 

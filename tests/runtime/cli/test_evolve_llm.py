@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from tests.fake_llm import FakeServer, serving, text, tool
 from tests.runtime.cli.test_evolve_campaign import BASE, PLAN, Drawn, contents, manifest
 from tests.skills.evolve import llm_briefs as b
-from tests.skills.evolve.fake_llm import FakeServer, serving, text, tool
 from zetta.runtime.cli.evolve_campaign import find_author
 from zetta.runtime.cli.evolve_rollouts import Rollouts
 from zetta.runtime.cli.evolve_strips import strips_of
