@@ -128,6 +128,9 @@ class Drive:
         answer = yield from self._decided(self._shown(view, results, remarks))
         thought = self._ticks - began
         self.spent = self.spent.plus(answer.spent)
+        if answer.leave:
+            self.ended = answer.leave
+            return (), ()
         self._memory = (answer.memory or self._memory)[:MEMORY_MOST]
         commands, refusals = self._understood(answer)
         done = bool(commands) and isinstance(commands[-1].command, Done)

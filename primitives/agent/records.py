@@ -98,6 +98,8 @@ class Answer:
     """Why there is no answer, where a model's reply could not be read in spite of repair."""
     raw: str = ""
     """The reply as it came; empty where it was read."""
+    leave: str = ""
+    """Why the agent drives no more, where it goes away without saying `done`; ends the drive."""
 
 
 class Agent(Protocol):

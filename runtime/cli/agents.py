@@ -10,6 +10,7 @@ from typing import Final, cast
 from zetta.primitives.agent.demonstration_choice import Ranked, chooser
 from zetta.primitives.agent.demonstrations import SceneKey, read_library
 from zetta.primitives.agent.human_agent import HumanAgent
+from zetta.primitives.agent.mcp_agent import MCP
 from zetta.primitives.agent.model_agent import ModelAgent, ModelSettings, no_demonstrations
 from zetta.primitives.agent.model_options import Effort, ModelOptions
 from zetta.primitives.agent.observation import turn_text
@@ -29,7 +30,7 @@ from zetta.runtime.registry import AGENT_PREFIX
 
 KINDS: Final = ("scripted", "human", "replay:FILE", "openai:MODEL", "anthropic:MODEL")
 """What `--agent` may be; with an address, any name of a model."""
-SCRIPTS: Final = ("scripted", "human", "replay")
+SCRIPTS: Final = ("scripted", "human", "replay", MCP)
 """The agents that are no models."""
 _PATIENCE: Final = ("total_s", "request_s", "silence_s")
 LIMIT_OPTIONS: Final = ("turns", "commands_per_turn", "tokens", "dollars", "drive_s")
@@ -120,6 +121,8 @@ def make_agent(spec: RunSpec, scene: Scene) -> Agent:
         from zetta.runtime.cli.terminal import asker, teller
 
         return HumanAgent(asker([form.words[0] for form in FORMS]), teller)
+    if kind == MCP:
+        raise ConfigError("the agent 'mcp' is the client of a server; start one with zetta mcp")
     return model_agent(spec, scene)
 
 

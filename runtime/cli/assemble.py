@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 from zetta.primitives.agent.drive import Drive
+from zetta.primitives.agent.records import Agent
 from zetta.runtime import registry
 from zetta.runtime.arbiter import MotionOnly
 from zetta.runtime.cli.agents import is_agent
@@ -103,10 +104,12 @@ class Assembler:
         sinks: Sequence[EpisodeSink] = (),
         clock: Clock | None = None,
         candidate: Candidate | None = None,
+        agent: Agent | None = None,
     ) -> Assembled:
         """Put an episode together; with `log`, it writes its log into that folder.
 
-        `candidate` is a skill that may be ordered through the arbiter.
+        `candidate` is a skill that may be ordered through the arbiter, `agent` the one that `spec`
+        names, where somebody has made it already.
 
         The episode before it has ended: what ran beside it is closed.
 
@@ -143,7 +146,7 @@ class Assembler:
                 if "vla" in spec.options
                 else None
             )
-            deployed, drive = driven(spec, env, scene, vla, clock is not None, logs, log)
+            deployed, drive = driven(spec, env, scene, vla, clock is not None, logs, log, agent)
         else:
             deployed = _deployed(simulator, env, scene, spec, policy, candidate)
         self._deployed = deployed

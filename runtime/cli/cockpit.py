@@ -161,9 +161,18 @@ class EpisodeCockpit:
         """Stay where the arms are for one tick."""
         return self._executor.hold()
 
+    @property
+    def cameras(self) -> tuple[str, ...]:
+        """Names of the cameras."""
+        return tuple(camera.name for camera in self._env.spec.cameras)
+
     def view(self, pictures: bool, proprio: Proprio) -> View:
         """Return what an agent is shown; without pictures nothing is rendered."""
-        cameras = [camera.name for camera in self._env.spec.cameras] if pictures else []
+        return self.look(self.cameras if pictures else (), None, proprio)
+
+    def look(self, cameras: Sequence[str], overlays: Overlays | None, proprio: Proprio) -> View:
+        """Return what these cameras see; None draws what the drive was told to draw."""
+        pictures = bool(cameras)
         observation = self._env.observe(cameras, depth=pictures)
         if pictures and self._table is None:
             self._table = table_in(observation)
@@ -173,7 +182,7 @@ class EpisodeCockpit:
             self.arms,
             table,
             self._things() if pictures else {},
-            self._overlays,
+            overlays or self._overlays,
             self._progress(proprio),
         )
         return View(text, shown)

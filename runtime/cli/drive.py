@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from zetta.primitives.agent.mcp_agent import MCP
 from zetta.primitives.command_grammar import GRAMMAR
 from zetta.runtime.cli import output
 from zetta.runtime.cli.assemble import find_simulator
@@ -90,6 +91,8 @@ def command(
     if grammar:
         _show_grammar(as_json)
         return
+    if agent == MCP:
+        raise ConfigError("the agent 'mcp' is the client of a server; start one with zetta mcp")
     simulator = find_simulator(sim)
     told = {
         "turns": f"{turns}",

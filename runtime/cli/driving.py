@@ -8,8 +8,11 @@ from typing import Final
 
 import numpy as np
 
+from zetta.primitives.agent.cockpit import Cockpit
 from zetta.primitives.agent.drive import Drive
 from zetta.primitives.agent.drive_log import DriveLog
+from zetta.primitives.agent.mcp_agent import EpisodeEnd, McpAgent
+from zetta.primitives.agent.records import Agent
 from zetta.primitives.command_equipment import Equipment
 from zetta.primitives.command_grammar import command_text
 from zetta.primitives.grasps import HANDS, PANDA
@@ -50,6 +53,7 @@ def driven(
     paced: bool,
     sinks: list[EpisodeSink],
     log: Path | None,
+    agent: Agent | None = None,
 ) -> tuple[Deployment, Drive]:
     """Put together an episode that an agent drives.
 
@@ -61,6 +65,7 @@ def driven(
         paced: the ticks go on while the agent thinks.
         sinks: gets what writes the turns, behind what writes the episode.
         log: folder of the episode's log; None where none is kept.
+        agent: the agent that `spec` names, where somebody has made it already.
 
     Raises:
         ConfigError: the agent or something about it is wrong.
@@ -69,7 +74,7 @@ def driven(
     assert is_agent(spec)
     roles = roles_or_none(scene.task.instruction)
     sight = Sight(spec, env, roles)
-    agent = make_agent(spec, scene)
+    agent = agent or make_agent(spec, scene)
     keepers = _keepers(spec, env, log, agent.name)
     signals, skills = skills_on_call(spec, env, scene, sight)
     equipment = Equipment(
@@ -86,13 +91,14 @@ def driven(
         camera=lambda name: _camera(env, name),
         say=command_text,
     )
-    cockpit = EpisodeCockpit(
+    own = EpisodeCockpit(
         env,
         sight,
         equipment,
         parse_overlays(spec.options.get("overlays", "all")),
         0 if "step_budget" in spec.options else scene.task.max_steps,
     )
+    cockpit: Cockpit = agent.board(own) if isinstance(agent, McpAgent) else own
     drive = Drive(
         agent,
         cockpit,
@@ -106,6 +112,9 @@ def driven(
     for keeper in keepers:
         keeper.drive = drive
     sinks += keepers
+    if isinstance(agent, McpAgent):
+        agent.attach(drive)
+        sinks.append(EpisodeEnd(agent, drive))
     arbiter = MotionOnly(drive.motion, SOURCE_PREFIX + agent.name.replace("/", "-"))
     return Deployment(arbiter, signals, sight, alone=True), drive
 

@@ -27,6 +27,7 @@ VERBS: Final[Mapping[str, str]] = {
     "train": "train an embedded model from nothing",
     "serve": "put a policy behind a socket, for other processes and machines",
     "drive": "let an agent drive through semantic commands: script, person, model",
+    "mcp": "let an agentic client drive, through the Model Context Protocol",
     "sims": "list simulators and how to install them",
     "evolve": "turn failures into skills, through an honest gate",
     "critics": "list, check, replay and calibrate critics",
@@ -51,6 +52,10 @@ EXTRA_OF_PACKAGE: Final[Mapping[str, str]] = {
     "mink": "drive",
     "daqp": "drive",
     "prompt_toolkit": "drive",
+    "mcp": "mcp",
+    "mcp_types": "mcp",
+    "starlette": "mcp",
+    "uvicorn": "mcp",
 }
 
 

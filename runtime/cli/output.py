@@ -75,6 +75,12 @@ def reserved_stdout(wanted: bool) -> Iterator[None]:
         _Stdout.reserved = None
 
 
+def reserved_stream() -> TextIO:
+    """Return the stream that `reserved_stdout` keeps, for a verb whose stdout is a protocol."""
+    assert _Stdout.reserved is not None
+    return _Stdout.reserved
+
+
 def _is_descriptor_one(stream: TextIO) -> bool:
     try:
         return stream.fileno() == 1

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from zetta.primitives.agent.records import Agent
 from zetta.runtime.cli import output
 from zetta.runtime.cli.graphics import choose_graphics
 from zetta.runtime.cli.output import Json
@@ -38,7 +39,9 @@ class Answer:
     facts: Facts = field(default_factory=Facts)
 
     def keep(self, report: EpisodeReport, facts: Facts) -> None:
-        """Add one episode and save."""
+        """Add one episode, or replace the last by what is now known of it, and save."""
+        if self.reports and report.log is not None and self.reports[-1].log == report.log:
+            self.reports.pop()
         self.reports.append(report)
         if facts.versions:
             self.facts = facts
@@ -81,8 +84,11 @@ def carry_out(
     simulator: Simulator,
     out: Path | None,
     verb: str = "run",
+    agent: Agent | None = None,
 ) -> Answer:
     """Run every episode of a plan and return the answer, which is on disk as well.
+
+    `agent` is the one that the specs of one task name, where somebody has made it already.
 
     Raises:
         ConfigError, SpecMismatch, InfraError: an episode could not even be put together.
@@ -94,7 +100,7 @@ def carry_out(
     output.note(choose_graphics(first.sim))
     try:
         if len(list(tasks_of(specs))) == 1:
-            run_here(specs, answer.folder, manner, typed, answer.keep)
+            run_here(specs, answer.folder, manner, typed, answer.keep, agent)
         else:
             run_in_children(
                 specs, answer.folder, lambda spec: _arguments(spec, specs, manner), answer.keep

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from zetta.primitives.agent.drive_log import summary_of
+from zetta.primitives.agent.records import Agent
 from zetta.runtime.cli import output
 from zetta.runtime.cli.agents import agent_name
 from zetta.runtime.cli.assemble import Assembled, Assembler
@@ -122,15 +123,22 @@ class Manner:
 
 
 Keep = Callable[[EpisodeReport, Facts], None]
-"""Called after every episode, so that nothing is lost with what comes later."""
+"""Called after every episode, so that nothing is lost with what comes later; again, with the same
+log, when its pictures are drawn."""
 
 
 def run_here(
-    specs: Sequence[RunSpec], folder: Path, manner: Manner, command: str, keep: Keep
+    specs: Sequence[RunSpec],
+    folder: Path,
+    manner: Manner,
+    command: str,
+    keep: Keep,
+    agent: Agent | None = None,
 ) -> None:
     """Run episodes of one task in this process.
 
-    An error while an episode runs is recorded with it and the next one is tried.
+    An error while an episode runs is recorded with it and the next one is tried. `agent` is the one
+    that the specs name, where somebody has made it already.
 
     Raises:
         ConfigError, SpecMismatch, InfraError: an episode could not even be put together.
@@ -142,11 +150,14 @@ def run_here(
             label = f"episode {i + 1}/{len(specs)}"
             with LiveSignals(label) if manner.signals else LiveLine(label) as line:
                 clock = MonotonicClock() if manner.realtime else None
-                assembled = assembler.assemble(spec, log, [line], clock)
+                assembled = assembler.assemble(spec, log, [line], clock, agent=agent)
                 report = _run_one(spec, assembled, log)
-            report = _with_pictures(report, assembled, log, manner)
+            facts = facts_of(spec, assembled)
+            keep(report, facts)
+            pictured = _with_pictures(report, assembled, log, manner)
             output.note(f"{label}: {report.name}: {report.verdict}")
-            keep(report, facts_of(spec, assembled))
+            if pictured != report:
+                keep(pictured, facts)
     finally:
         assembler.close()
 

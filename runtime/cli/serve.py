@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -16,6 +14,7 @@ import typer
 
 from zetta.runtime import registry
 from zetta.runtime.cli import output
+from zetta.runtime.cli.ending import wish_to_end
 from zetta.runtime.cli.serve_doors import (
     GR00T_BIND,
     OPENPI_BIND,
@@ -118,7 +117,7 @@ def serve(
         _announce(policy, door, endpoint, instance, as_json)
 
     way_in = kind.make(access, on_ready)
-    with _ending() as ending:
+    with wish_to_end() as ending:
         output.note(f"loading {policy}")
         engine = Engine(lambda: registry.policy(policy), limits)
         try:
@@ -142,33 +141,6 @@ def keygen(
     output.answer(f"server: zetta serve --policy NAME --bind tcp://0.0.0.0:5601 --keys {server}")
     output.answer(f"client: zetta run --policy zmq://HOST:5601@keys={client}")
     output.answer(f"take {client.name} to the robot by a safe way; {server.name} stays here")
-
-
-@dataclass(slots=True)
-class _Ending:
-    """Whether and how the user wants it to end."""
-
-    stop: threading.Event
-    interrupted: bool = False
-
-
-@contextmanager
-def _ending() -> Iterator[_Ending]:
-    """Turn the first SIGTERM or Ctrl-C into a wish to end; a second Ctrl-C ends at once."""
-    ending = _Ending(threading.Event())
-
-    def hear(number: int, _: object) -> None:
-        if ending.stop.is_set() and number == signal.SIGINT:
-            raise KeyboardInterrupt
-        ending.interrupted = number == signal.SIGINT
-        ending.stop.set()
-
-    before = {n: signal.signal(n, hear) for n in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield ending
-    finally:
-        for number, old in before.items():
-            signal.signal(number, old)
 
 
 def _run(engine: Engine, door: Door, bind: str, metrics: int | None, stop: threading.Event) -> None:
