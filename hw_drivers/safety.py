@@ -66,6 +66,7 @@ class _Sequence:
     now: float = -math.inf
     track: Track | None = None
     grip: Grip | None = None
+    sent: Command | None = None
     factor: float = 1.0
     """Of the last driver that was admitted."""
     waiting: str = ""
@@ -174,7 +175,7 @@ class SafetyKernel:
         if not self.rests:
             raise SafetyStop("the arm is still being led to rest; clear the stop after that")
         self._tell("clear", now, name, self._stopped)
-        self._at = replace(self._at, track=None, using="", waiting="", measured=None)
+        self._at = replace(self._at, track=None, sent=None, using="", waiting="", measured=None)
         self._approved = ""
         self._stopped = ""
 
@@ -261,16 +262,12 @@ class SafetyKernel:
         else:
             later, why = self._tracker.advance(track, goal, at.factor)
         reasons += [reason for reason in (moved, why) if reason]
-        after = replace(at, track=later, grip=grip or at.grip)
-        sent = checked.values if not reasons else self._tracker.values(later)
-        decision = Decision(
-            Command(self._kind, read_only(sent), after.grip),
-            "changed" if reasons else "as asked",
-            tuple(reasons),
-            at.tick,
-            anew,
-        )
-        return decision, after
+        values = checked.values if not reasons else self._tracker.values(later)
+        grip = grip or at.grip
+        sent = Command(self._kind, read_only(values), grip)
+        verdict: Verdict = "changed" if reasons else "as asked"
+        decision = Decision(sent, verdict, tuple(reasons), at.tick, anew)
+        return decision, replace(at, track=later, grip=grip, sent=sent)
 
     def _approval(self, at: _Sequence, command: Command) -> _Sequence:
         """Return the sequence where `command` is approved, or hold until it is."""
@@ -301,9 +298,9 @@ class SafetyKernel:
         """Return the next step to rest."""
         if at.track is not None:
             at = replace(at, track=self._tracker.brake(at.track, at.factor))
-        at = replace(at, waiting=approval, using="" if approval else at.using)
-        sent = self._command(at)
-        return Decision(sent, verdict, (reason,), at.tick, anew and sent is not None, approval), at
+        at = replace(self._sending(at), waiting=approval, using="" if approval else at.using)
+        anew = anew and at.sent is not None
+        return Decision(at.sent, verdict, (reason,), at.tick, anew, approval), at
 
     def _coasting(self, now: float, reason: str) -> tuple[Decision, _Sequence]:
         """Return the next step of the plan that was proven before, without any search."""
@@ -314,18 +311,21 @@ class SafetyKernel:
         if at.track is not None:
             track = at.track.stopped_here() if passed > 1 else at.track
             at = replace(at, track=self._tracker.coast(track))
+        at = self._sending(at)
         anew = passed > 1 and at.track is not None
-        return Decision(self._command(at), "held", (reason,), at.tick, anew), at
+        return Decision(at.sent, "held", (reason,), at.tick, anew), at
 
     def _again(self, reason: str) -> Decision:
         """Return what this tick was told already."""
         verdict: Verdict = "stopped" if self._stopped else "held"
-        return Decision(self._command(self._at), verdict, (reason,), self._at.tick)
+        return Decision(self._at.sent, verdict, (reason,), self._at.tick)
 
-    def _command(self, at: _Sequence) -> Command | None:
+    def _sending(self, at: _Sequence) -> _Sequence:
+        """Return the sequence with what is sent where it is now."""
         if at.track is None:
-            return None
-        return Command(self._kind, read_only(self._tracker.values(at.track)), at.grip)
+            return replace(at, sent=None)
+        values = read_only(self._tracker.values(at.track))
+        return replace(at, sent=Command(self._kind, values, at.grip))
 
     def _ticks(self, now: float) -> int:
         """Return how many ticks have passed since the last one; 0 while it is still the same."""

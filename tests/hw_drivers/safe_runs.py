@@ -95,33 +95,39 @@ def run(
     return decisions
 
 
-def pieces(decisions: Sequence[Decision]) -> list[list[Decision]]:
-    """Return the sequences that were sent, each from rest to the next beginning, by ticks."""
+def pieces(decisions: Sequence[Decision | None]) -> list[list[Decision]]:
+    """Return the sequences that were sent, one row for each tick; None ends one."""
     found: list[list[Decision]] = []
     before: Decision | None = None
     for decision in decisions:
-        if decision.sent is None:
+        if decision is None or decision.sent is None:
             before = None
             continue
         if before is not None and decision.tick == before.tick:
+            assert np.array_equal(sent(decision), sent(before)), "one tick, two targets"
             continue
-        if before is None or decision.anew:
-            # What begins anew begins from rest where the last one ended.
-            rest = [before, before, before] if before is not None and decision.anew else []
-            found.append([d for d in rest if d is not None])
+        if before is None:
+            found.append([])
+        elif decision.anew:  # missed ticks: from rest, where the last one ended
+            found.append([before, before, before])
         found[-1].append(decision)
         before = decision
     return found
 
 
-def excesses(decisions: Sequence[Decision], limits: Limits = PANDA) -> dict[str, float]:
+def sent(decision: Decision) -> Array:
+    assert decision.sent is not None
+    return decision.sent.values
+
+
+def excesses(decisions: Sequence[Decision | None], limits: Limits = PANDA) -> dict[str, float]:
     """Return the greatest share of each limit that a sequence of poses used."""
     tick = limits.timing.tick
     worst = dict.fromkeys(
         ("speed", "acceleration", "jerk", "turn", "spin", "twist", "walls", "keep-out"), 0.0
     )
     for piece in pieces(decisions):
-        poses = np.array([d.sent.values for d in piece if d.sent is not None])
+        poses = np.array([sent(d) for d in piece])
         points = poses[:, :3]
         turns = turn_steps(poses[:, 3:])
         for rows, rates, names in (
@@ -148,7 +154,7 @@ def turn_steps(rotvecs: Array) -> Array:
     return np.array(steps).reshape(-1, 3)
 
 
-def assert_safe(decisions: Sequence[Decision], limits: Limits = PANDA) -> None:
+def assert_safe(decisions: Sequence[Decision | None], limits: Limits = PANDA) -> None:
     worst = excesses(decisions, limits)
     assert worst.pop("walls") <= 1e-8
     assert worst.pop("keep-out") == 0
