@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
-from zetta.hw_drivers.arm_limits import Limits, load_limits, shipped_limits
+from zetta.hw_drivers.arm_limits import Distances, Limits, load_limits, shipped_limits
 from zetta.hw_drivers.decisions import (
     AuditEntry,
     AuditEvent,
@@ -87,6 +87,7 @@ class SafetyKernel:
         forward: Forward | None = None,
         needs_approval: bool = False,
         audit: AuditSink | None = None,
+        after_kernel: bool = False,
     ) -> None:
         """Guard an arm.
 
@@ -97,10 +98,14 @@ class SafetyKernel:
                 hand could not be guarded otherwise.
             needs_approval: each new command waits until a person approves it.
             audit: keeps what was decided; while it raises the arm is led to rest.
+            after_kernel: what is asked comes from another kernel with these limits, whose targets
+                do not end suddenly: it is then followed also where it might have to be overshot.
 
         Raises:
             ConfigError: joint commands without `forward`.
         """
+        if after_kernel:
+            limits = replace(limits, overshoot=Distances(math.inf, math.inf, math.inf))
         self._tracker: Tracker = PoseTracker(limits)
         if kind == "joint_position":
             if forward is None:
@@ -156,7 +161,8 @@ class SafetyKernel:
     def stop(self, reason: str, now: float, by: str = "kernel") -> None:
         """Stop: nothing is followed until a person clears it. The first reason stays."""
         self._stopped = self._stopped or reason.strip() or "stopped without a reason"
-        self._tell("stop", now, by, self._stopped)
+        with suppress(Exception):  # a record that fails must not keep the arm from stopping
+            self._tell("stop", now, by, self._stopped)
 
     def clear(self, by: str, now: float) -> None:
         """Take commands again; the next one begins from rest where the arm then is.
@@ -313,7 +319,8 @@ class SafetyKernel:
             at = replace(at, track=self._tracker.coast(track))
         at = self._sending(at)
         anew = passed > 1 and at.track is not None
-        return Decision(at.sent, "held", (reason,), at.tick, anew), at
+        verdict: Verdict = "stopped" if self._stopped else "held"
+        return Decision(at.sent, verdict, (reason,), at.tick, anew), at
 
     def _again(self, reason: str) -> Decision:
         """Return what this tick was told already."""

@@ -101,6 +101,8 @@ class Shaper:
         self._acceleration = rates.acceleration * tick**2
         self._jerk = rates.jerk * tick**3
         self._limits = np.array([self._velocity, self._acceleration, self._jerk])  # (3, 1 or D)
+        for ticks in LENGTHS:  # now, not in the middle of a motion
+            _weights(ticks)
 
     def advance(
         self, course: Course, way: Array, factor: float, room: Room, same: bool

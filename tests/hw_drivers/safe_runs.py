@@ -8,12 +8,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from zetta.hw_drivers.arm_limits import Limits, load_limits
+from zetta.hw_drivers.arm_limits import KeepOut, Limits, load_limits
 from zetta.hw_drivers.decisions import Command, Decision
 from zetta.hw_drivers.keep_out import meets
 from zetta.hw_drivers.safety import SafetyKernel
 from zetta.runtime.core import Array
 from zetta.runtime.tracking import quat_of_rotvec, rotation_between
+from zetta.runtime.workspace import Box
 
 PANDA = load_limits("panda")
 READY = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])
@@ -163,8 +164,5 @@ def assert_safe(decisions: Sequence[Decision | None], limits: Limits = PANDA) ->
 
 def with_keep_out(limits: Limits = PANDA) -> Limits:
     """Return limits with a post in the middle of the workspace."""
-    from zetta.hw_drivers.arm_limits import KeepOut
-    from zetta.runtime.workspace import Box
-
     post = KeepOut("post", Box((0.5, 0.08, 0.0), (0.56, 0.14, 0.5)))
     return replace(limits, keep_out=(*limits.keep_out, post))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,8 +27,11 @@ from safe_runs import (
 )
 from storms import Storm
 
+from zetta.hw_drivers.arm_limits import KeepOut
+from zetta.hw_drivers.audit import AuditLog, verify
 from zetta.hw_drivers.decisions import Command
 from zetta.hw_drivers.safety import SafetyKernel
+from zetta.runtime.workspace import Box
 
 MEMORY = 40
 """Ticks within which a driver has lost the speed that a faster one left behind."""
@@ -114,6 +120,53 @@ def test_no_short_sequence_of_any_numbers_leaves_a_limit(
     assert_safe(decisions, with_keep_out())
 
 
+@pytest.mark.parametrize("reach", [0.004, 0.02, 0.055])
+def test_a_second_kernel_at_the_other_end_changes_nothing(reach: float) -> None:
+    rng = np.random.default_rng(5)
+    near_end = SafetyKernel(with_keep_out())
+    far_end = SafetyKernel(with_keep_out(), after_kernel=True)
+    arm, last = FollowingArm(np.array([*HAND, *DOWN])), np.array([*HAND, *DOWN])
+    for tick in range(150):
+        now, reading = 0.05 * tick, arm.reading(0.05 * tick)
+        driver = "policy" if tick % 40 < 20 else "agent:a"
+        wanted = last + rng.uniform(-reach, reach, 6)
+        first = near_end.admit(Command("target_pose", wanted), reading, now, driver)
+        second = far_end.admit(first.sent, reading, now, "person")
+        last = sent(first)
+        assert np.array_equal(sent(second), last)
+        assert second.verdict == "as asked"
+        arm.take(second)
+
+
+def test_equal_calls_get_equal_answers() -> None:
+    one, other = Storm(12), Storm(12)
+    one.run(200)
+    other.run(200)
+    for a, b in zip(one.decisions, other.decisions, strict=True):
+        assert repr(a) == repr(b)
+
+
+def test_what_is_decided_is_what_the_audit_log_holds(tmp_path: Path) -> None:
+    log = AuditLog(tmp_path, max_bytes=20_000)
+    storm = Storm(11)
+    storm.kernel = SafetyKernel(PANDA, audit=log)
+    storm.run(300)
+    log.close()
+    lines = [
+        json.loads(line)
+        for path in sorted(tmp_path.glob("audit-*.jsonl"))
+        for line in path.read_text().splitlines()
+    ]
+    decided = [line for line in lines if line["event"] == "decision"]
+    decisions = [decision for decision in storm.decisions if decision is not None]
+    assert verify(tmp_path).lines == len(lines)
+    for line, decision in zip(decided, decisions, strict=True):
+        assert line["verdict"] == decision.verdict
+        assert line["reasons"] == list(decision.reasons)
+        if decision.sent is not None:
+            assert line["sent"]["values"] == sent(decision).tolist()
+
+
 @pytest.mark.parametrize("axis", range(3))
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
 def test_full_speed_at_a_wall_ends_at_the_wall_and_at_rest(axis: int, sign: float) -> None:
@@ -156,11 +209,6 @@ def test_a_way_through_a_keep_out_box_ends_before_it() -> None:
 
 def test_a_thin_keep_out_box_is_not_jumped_over() -> None:
     """End points on both sides are free; only the way between them is not."""
-    from dataclasses import replace
-
-    from zetta.hw_drivers.arm_limits import KeepOut
-    from zetta.runtime.workspace import Box
-
     sheet = KeepOut("sheet", Box((0.2, 0.0500, 0.0), (0.8, 0.0501, 0.7)))
     limits = replace(PANDA, keep_out=(sheet,))
     kernel = SafetyKernel(limits)
@@ -181,8 +229,6 @@ def test_the_checks_would_notice() -> None:
         kernel, FollowingArm(np.array([*HAND, *DOWN])), lambda tick, last: (pose(), "policy"), 12
     )
     assert len(pieces(calm)) == 1
-    from dataclasses import replace
-
     jumped = [
         replace(d, sent=Command("target_pose", sent(d) + (0.2 if i == 6 else 0.0)))
         for i, d in enumerate(calm)
