@@ -204,7 +204,7 @@ class SafetyKernel:
     ) -> tuple[Decision, _Sequence]:
         passed = self._ticks(now)
         if passed == 0:
-            return self._again("called again within one tick"), self._at
+            return self._again("called within the same tick, or by a clock that is none"), self._at
         at = replace(self._at, tick=self._at.tick + passed, now=float(now))
         anew = at.track is None
         if passed > 1 and at.track is not None:
@@ -216,11 +216,12 @@ class SafetyKernel:
                 raise SafetyStop(self._stopped)
             return self._follow(at, command, driver, anew)
         except _Held as held:
-            return self._resting(at, held.verdict, held.reason, anew, held.approval)
+            if not self._stopped:
+                return self._resting(at, held.verdict, held.reason, anew, held.approval)
         except SafetyStop as stop:
             if not self._stopped:
                 self.stop(str(stop), now)
-            return self._resting(at, "stopped", str(stop), anew)
+        return self._resting(at, "stopped", self._stopped, anew)
 
     def _sensed(self, at: _Sequence, state: Reading | None, now: float) -> _Sequence:
         """Return the sequence, begun if need be, after a look at the arm."""

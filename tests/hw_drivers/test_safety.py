@@ -224,6 +224,8 @@ def test_a_stop_is_latched_until_a_person_clears_it() -> None:
     with pytest.raises(SafetyStop, match="led to rest"):
         bench.kernel.clear("Ada", bench.now)
     decisions += [bench.ask(bench.ahead()) for _ in range(30)]
+    old = replace(bench.arm.reading(bench.now), t=0.0)
+    decisions.append(bench.ask(bench.ahead(), reading=old))
     assert {d.verdict for d in decisions[6:]} == {"stopped"}
     assert decisions[-1].reasons == ("the button",)
     assert_safe(decisions)
