@@ -22,6 +22,7 @@ class Storm:
 
     seed: int
     limits: Limits = PANDA
+    after_kernel: bool = False
     entries: list[AuditEntry] = field(default_factory=list)
     decisions: list[Decision | None] = field(default_factory=list)
     """None stands where a person has cleared a stop: what follows is another sequence."""
@@ -29,7 +30,9 @@ class Storm:
 
     def __post_init__(self) -> None:
         self.rng = np.random.default_rng(self.seed)
-        self.kernel = SafetyKernel(self.limits, audit=self.entries.append)
+        self.kernel = SafetyKernel(
+            self.limits, audit=self.entries.append, after_kernel=self.after_kernel
+        )
         self.arm = FollowingArm(np.array([*HAND, *DOWN]), share=float(self.rng.uniform(0.5, 1.0)))
         self.last = self.arm.now.copy()
         self.now = 100.0
@@ -127,8 +130,8 @@ class Storm:
         return ask
 
     def _straight(self) -> Callable[[], Command | None]:
-        """Go one way at a speed that is allowed, through walls and boxes."""
-        way = self._direction() * float(self.rng.uniform(0.002, 0.016))
+        """Go one way, not faster or a little faster than allowed, through walls and boxes."""
+        way = self._direction() * float(self.rng.uniform(0.002, 0.024))
         return lambda: self._command(self.last[:3] + way, self.last[3:] + way)
 
     def _repeated(self) -> Callable[[], Command | None]:

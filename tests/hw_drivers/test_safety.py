@@ -339,19 +339,25 @@ def hand_of(joints: Array) -> Array:
     )
 
 
-def test_joint_commands_keep_every_joint_and_the_hand_within_limits() -> None:
+def test_joint_commands_need_the_forward_kinematics() -> None:
     with pytest.raises(ConfigError, match="forward kinematics"):
         SafetyKernel(PANDA, "joint_position")
+
+
+@pytest.mark.parametrize("every", [1, 4, 10, 25])
+def test_joint_commands_keep_every_joint_and_the_hand_within_limits(every: int) -> None:
     rng = np.random.default_rng(0)
     way = np.zeros(7)
 
     def ask(tick: int, last: Array) -> tuple[Command, str]:
-        if tick % 10 == 0:
-            way[:] = rng.uniform(-0.29, 0.29, 7)
+        if tick % every == 0:
+            way[:] = rng.uniform(-0.29, 0.29, 7) * rng.choice([0.1, 1.0])
+        if tick % 31 == 30:
+            return Command("joint_position", np.full(7, rng.choice([np.nan, 1e308, 9.0]))), "policy"
         return Command("joint_position", last + way), "policy"
 
     kernel = SafetyKernel(PANDA, "joint_position", hand_of)
-    decisions = run(kernel, FollowingArm(READY, "joint_position"), ask, 200)
+    decisions = run(kernel, FollowingArm(READY, "joint_position"), ask, 250)
     rows = np.array([sent(d) for d in decisions])
     rates = (PANDA.joint.velocity * PANDA.drivers["policy"], PANDA.joint.acceleration)
     for order, limit in enumerate((*rates, PANDA.joint.jerk), start=1):
@@ -360,8 +366,21 @@ def test_joint_commands_keep_every_joint_and_the_hand_within_limits() -> None:
     assert (rows <= PANDA.joint_high + 1e-8).all()
     hands = np.array([hand_of(row) for row in rows])
     assert all(PANDA.workspace.holds(hand, 1e-8) for hand in hands)
-    assert np.linalg.norm(rows[-1] - READY) > 0.1
+    assert np.linalg.norm(rows - READY, axis=1).max() > 0.05
     assert not any("internal error" in reason for d in decisions for reason in d.reasons)
+
+
+def test_a_joint_that_jumps_is_refused_and_one_that_does_not_follow_stops() -> None:
+    kernel = SafetyKernel(PANDA, "joint_position", hand_of)
+    arm = FollowingArm(READY, "joint_position", share=0.0)
+    far, near = READY + np.eye(7)[3] * 0.31, READY + np.eye(7)[6] * 0.29
+    (jump,) = run(kernel, arm, lambda tick, last: (Command("joint_position", far), "policy"), 1)
+    assert jump.verdict == "refused"
+    assert "jump: panda_joint4" in jump.reasons[0]
+    kernel = SafetyKernel(PANDA, "joint_position", hand_of)
+    decisions = run(kernel, arm, lambda tick, last: (Command("joint_position", near), "policy"), 40)
+    assert decisions[-1].verdict == "stopped"
+    assert "does not follow: panda_joint7" in kernel.stopped
 
 
 def test_a_forward_kinematics_that_fails_moves_nothing() -> None:

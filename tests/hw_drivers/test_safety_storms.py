@@ -85,11 +85,18 @@ def test_five_thousand_hostile_commands_leave_no_limit(seed: int) -> None:
     assert verdicts == {"as asked", "changed", "held", "refused", "stopped"}
 
 
+@pytest.mark.parametrize("seed", range(30, 34))
+def test_a_kernel_that_overshoots_leaves_no_limit_either(seed: int) -> None:
+    storm = Storm(seed, with_keep_out(), after_kernel=True)
+    storm.run(400)
+    assert_weathered(storm)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("seed", range(100, 120))
 def test_a_hundred_thousand_hostile_commands_leave_no_limit(seed: int) -> None:
-    storm = Storm(seed, PANDA if seed % 2 else with_keep_out())
+    storm = Storm(seed, PANDA if seed % 2 else with_keep_out(), after_kernel=seed % 4 == 3)
     storm.run(5000)
     assert_weathered(storm)
 
@@ -136,6 +143,27 @@ def test_a_second_kernel_at_the_other_end_changes_nothing(reach: float) -> None:
         assert np.array_equal(sent(second), last)
         assert second.verdict == "as asked"
         arm.take(second)
+
+
+@pytest.mark.parametrize("hz", [5.0, 100.0])
+def test_limits_are_kept_at_other_rates_as_well(hz: float) -> None:
+    limits = with_keep_out()
+    storm = Storm(3, replace(limits, timing=replace(limits.timing, tick=1.0 / hz)))
+    storm.run(400)
+    assert_safe(storm.decisions, storm.limits)
+
+
+@pytest.mark.parametrize("seed", range(20, 26))
+def test_a_second_without_commands_always_leads_to_rest(seed: int) -> None:
+    storm = Storm(seed, with_keep_out())
+    storm.run(150)
+    for _ in range(20):
+        storm.now += 0.05
+        reading = storm.arm.reading(storm.now)
+        storm.decisions.append(storm.kernel.admit(None, reading, storm.now, "policy"))
+        storm.arm.take(storm.decisions[-1])
+    assert storm.kernel.rests
+    assert_safe(storm.decisions, storm.limits)
 
 
 def test_equal_calls_get_equal_answers() -> None:
