@@ -22,6 +22,8 @@ Forward: TypeAlias = Callable[[Array], Array]
 
 ROUNDING = 1e-9
 """Metres or radians that positions may differ by for the sake of rounding."""
+OUTSIDE_AT_START = 0.01
+"""Metres that a hand may begin outside the workspace, as tracking errors leave it, to come in."""
 UNIT_TOLERANCE = 1e-3
 """A quaternion may be so far from unit length before it counts as no rotation."""
 
@@ -120,7 +122,7 @@ class PoseTracker:
     def start(self, reading: Reading) -> Track:
         """Begin where the hand is; barely outside the workspace it may come back in."""
         out = float(np.linalg.norm(self._limits.workspace.excess(reading.ee_pos)))
-        if out > self._limits.following.translation:
+        if out > OUTSIDE_AT_START:
             raise SafetyStop(
                 f"the hand is {100 * out:.1f} cm outside the workspace "
                 f"({self._limits.workspace}); bring it back by hand, then clear"

@@ -12,6 +12,7 @@ from zetta.hw_drivers.arm_limits import KeepOut, Limits, load_limits
 from zetta.hw_drivers.decisions import Command, Decision
 from zetta.hw_drivers.keep_out import meets
 from zetta.hw_drivers.safety import SafetyKernel
+from zetta.hw_drivers.tracks import OUTSIDE_AT_START
 from zetta.runtime.core import Array
 from zetta.runtime.tracking import quat_of_rotvec, rotation_between
 from zetta.runtime.workspace import Box
@@ -142,8 +143,10 @@ def excesses(decisions: Sequence[Decision | None], limits: Limits = PANDA) -> di
                 worst[name] = max(worst[name], float(sizes.max(initial=0.0)) / limit[0])
                 # The sequence begins at rest: the difference before the first step is zero.
                 rows = np.diff(rows, axis=0)
-        outside = max(float(np.abs(limits.workspace.excess(p)).max()) for p in points)
-        worst["walls"] = max(worst["walls"], outside)
+        # A hand that begins a little outside, or is believed to, comes in and not farther out.
+        outside = [float(np.abs(limits.workspace.excess(p)).max()) for p in points]
+        assert outside[0] <= OUTSIDE_AT_START
+        worst["walls"] = max(worst["walls"], max(outside) - outside[0])
         if len(points) > 1:
             worst["keep-out"] += sum(meets(points, k.box) for k in limits.keep_out)
     return worst

@@ -89,6 +89,7 @@ class Storm:
         kinds = (
             self._near, self._flips, self._bang_bang, self._straight, self._repeated,
             self._no_commands, self._nothing, self._smooth, self._edge,
+            self._ramp,
         )  # fmt: skip
         return kinds[int(self.rng.integers(len(kinds)))]()
 
@@ -133,6 +134,16 @@ class Storm:
         """Go one way, not faster or a little faster than allowed, through walls and boxes."""
         way = self._direction() * float(self.rng.uniform(0.002, 0.024))
         return lambda: self._command(self.last[:3] + way, self.last[3:] + way)
+
+    def _ramp(self) -> Callable[[], Command | None]:
+        """Become faster and faster, smoothly, until it is too fast."""
+        way, length = self._direction(), [0.0]
+
+        def ask() -> Command:
+            length[0] += 0.001
+            return self._command(self.last[:3] + length[0] * way, self.last[3:])
+
+        return ask
 
     def _repeated(self) -> Callable[[], Command | None]:
         target = self._command(self.last[:3] + 0.09 * self._direction(), self.last[3:] + 0.2)

@@ -268,7 +268,7 @@ def test_a_hand_outside_the_workspace_is_stopped_and_a_little_outside_may_come_i
     bench.arm.now[1] = 0.5
     assert "outside the workspace" in bench.ask(pose()).reasons[0]
     bench = Bench()
-    bench.arm.now[1] = 0.41
+    bench.arm.now[1] = 0.405
     decisions = [bench.ask(pose((HAND[0], 0.38, HAND[2]))) for _ in range(30)]
     assert decisions[-1].verdict == "as asked"
     assert sent(decisions[-1])[1] == 0.38

@@ -263,5 +263,8 @@ def test_the_checks_would_notice() -> None:
     ]
     worst = excesses(jumped)
     assert min(worst["speed"], worst["acceleration"], worst["jerk"], worst["spin"]) > 1.0
-    outside = [replace(d, sent=Command("target_pose", sent(d) + 0.4)) for d in calm]
+    outside = [
+        replace(d, sent=Command("target_pose", sent(d) + (0.4 if i else 0.0)))
+        for i, d in enumerate(calm)
+    ]
     assert excesses(outside)["walls"] > 0.1
