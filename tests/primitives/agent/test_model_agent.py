@@ -35,7 +35,6 @@ from zetta.runtime.model_addresses import ModelAddress
 from zetta.runtime.prompt_pictures import PictureLimits
 
 models = pytest.importorskip("pydantic_ai.models", reason="needs pip install 'zetta[llm]'")
-models.ALLOW_MODEL_REQUESTS = False  # only the fixture below allows them, and only to the fake
 SHORT = Patience(total_s=20.0, request_s=0.6, silence_s=0.3)
 
 
