@@ -88,6 +88,7 @@ class Drive:
         self._ticks = 0
         self._mute = self._idle = self._dones = 0
         self._sense: Sense
+        self._begun = False
         self._stopped = threading.Event()
 
     def interrupt(self) -> None:
@@ -106,16 +107,22 @@ class Drive:
             self._agent.begin(self._instruction, self._cockpit.arms)
             self._sense = yield from self._counted(_present())
             self._cockpit.begin(self._sense.proprio)
+            self._begun = True
             results: tuple[CommandResult, ...] = ()
             remarks: tuple[str, ...] = ()
             while not self.ended:
                 results, remarks = yield from self._turn(results, remarks)
                 self.ended = self.ended or self._spent_out(start)
-            if self.verification is None:
-                self.verification = self._cockpit.verify()
+            self.judge()
             return Outcome(self.ended.startswith("done"), self.ended)
         finally:
             self._stop_thinking()
+
+    def judge(self, ended: str = "") -> None:
+        """Look how it came out, where nobody has, and note why it is over, where nobody knows."""
+        self.ended = self.ended or ended
+        if self.verification is None and self._begun:
+            self.verification = self._cockpit.verify()
 
     # ------------------------------------------------------------------ one turn
 
