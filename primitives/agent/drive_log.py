@@ -21,7 +21,10 @@ from zetta.runtime.records import from_json, to_json
 
 TURNS: Final = "drive.jsonl"
 SUMMARY: Final = "drive.json"
-_ENDINGS: Final = {"truncated": "the ticks are spent", "success": "the ticks are spent"}
+_ENDINGS: Final = {
+    "truncated": "the control steps are used up",
+    "success": "the control steps are used up",
+}
 """Why a drive is over that did not end itself, by the end of its episode."""
 
 
