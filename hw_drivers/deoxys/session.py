@@ -16,14 +16,13 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass
 from typing import Final
 
 import zmq
 
 from zetta.hw_drivers.deoxys.arm_codec import command_bytes
 from zetta.hw_drivers.deoxys.commands_out import CommandsOut
-from zetta.hw_drivers.deoxys.conventions import INTERPOLATORS, Mode, mode_of, pose_of, stop_reason
+from zetta.hw_drivers.deoxys.conventions import INTERPOLATORS, mode_of, pose_of, stop_reason
 from zetta.hw_drivers.deoxys.endpoints import DeoxysEndpoints
 from zetta.hw_drivers.deoxys.gripper_codec import gripper_bytes, read_gripper_state
 from zetta.hw_drivers.deoxys.messages import (
@@ -42,9 +41,10 @@ from zetta.hw_drivers.deoxys.messages import (
     Stop,
 )
 from zetta.hw_drivers.deoxys.parsing import MAX_BYTES
+from zetta.hw_drivers.deoxys.reading import DeoxysReading
 from zetta.hw_drivers.deoxys.state_codec import read_state
 from zetta.hw_drivers.links import Frames, Inbox, Socket, open_socket
-from zetta.runtime.core import Array, read_only
+from zetta.runtime.core import read_only
 from zetta.runtime.errors import ConfigError, SafetyStop, SpecMismatch, Timeout
 from zetta.runtime.transport import check_destination
 
@@ -58,35 +58,6 @@ GRIPPER_REST_S: Final = 0.2
 ARRIVED_M: Final = 0.003
 EMPTY_M: Final = 0.002
 """Fingers that closed to this hold nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class DeoxysReading:
-    """What the arm reported last."""
-
-    ee_pos: Array
-    """Base frame, metres. Shape (3,)."""
-    ee_quat: Array
-    """Base frame, xyzw. Shape (4,)."""
-    joint_pos: Array
-    """Radians. Shape (7,)."""
-    joint_vel: Array
-    """Radians a second. Shape (7,)."""
-    gripper_opening: float
-    """Metres between the fingers."""
-    gripper_max: float
-    holding: bool
-    """The gripper says that it grasped something."""
-    mode: Mode
-    reason: str
-    """Why the session is stopped; empty while it can be driven."""
-    at: float
-    """Monotonic seconds, ours, at which the arm's state arrived."""
-    age_s: float
-    rate_hz: float
-    """Measured; 100 is usual."""
-    success_rate: float
-    """Share of the 1 kHz commands that reached the arm in time."""
 
 
 class DeoxysSession:

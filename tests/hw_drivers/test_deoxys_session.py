@@ -24,8 +24,9 @@ from zetta.hw_drivers.deoxys.messages import (
     Stop,
 )
 from zetta.hw_drivers.deoxys.point_franka import PointFranka
+from zetta.hw_drivers.deoxys.reading import DeoxysReading
 from zetta.hw_drivers.deoxys.robot_side import DeoxysRobotSide
-from zetta.hw_drivers.deoxys.session import DeoxysReading, DeoxysSession
+from zetta.hw_drivers.deoxys.session import DeoxysSession
 from zetta.runtime.errors import (
     ConfigError,
     ConnectionLost,
