@@ -370,12 +370,20 @@ def judge(error: said.AgentRunError | said.UserError) -> Verdict:
     return "give up"
 
 
+def _message(body: object) -> str:
+    """Return what a server says in an error, where it says it in the usual place."""
+    inner = body.get("error", body) if isinstance(body, dict) else None
+    message = inner.get("message") if isinstance(inner, dict) else None
+    return message.strip()[:160] if isinstance(message, str) else ""
+
+
 def _trouble(error: said.AgentRunError | said.UserError) -> str:
     match error:
         case said.ModelTimeoutError() | said.ModelRequestTimeout():
             return "the server was silent too long"
         case said.ModelHTTPError():
-            return f"the server answers {error.status_code} ({first_line(error)[:160]})"
+            said_so = _message(error.body)
+            return f"the server answers {error.status_code}" + (f" ({said_so})" if said_so else "")
         case said.ModelConnectionError():
             return "the server cannot be reached"
     return f"the request failed ({first_line(error)})"
