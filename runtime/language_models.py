@@ -80,7 +80,7 @@ async def open_model(
 
 
 def _complaint(error: Exception) -> str:
-    """Return why a model cannot be used; the client speaks of its own code where a key is missing."""
+    """Return why a model cannot be used; of a missing key the client speaks in its own code."""
     key = re.search(r"\b[A-Z][A-Z0-9_]*_API_KEY\b", str(error))
     if key is None:
         return first_line(error)
