@@ -62,7 +62,7 @@ def _both(words: Words, arms: Sequence[str]) -> Command:
         words.refuse("'both' needs two arms; expected a command of the one arm there is")
     if words.rest.count("|") != 1:
         words.refuse(
-            f"got {words.rest.count('|') + 1} commands after 'both:'; expected two with one '|' "
+            f"got {words.rest.count('|')} '|' after 'both:'; expected two commands with one "
             "between them"
         )
     bar = words.rest.index("|")

@@ -33,6 +33,10 @@ ABOVE = 0.08
 """Height over a thing's top to which `go above` goes, metres."""
 _PARTS_OUTSIDE = 0.05
 """Handles and knobs are taken from the side: they may be outside the workspace by this, metres."""
+_LOW = 0.02
+"""Least height over a place at which a hand lets go, metres."""
+_RIM = 0.06
+"""How far beside its middle a thing may be held, metres."""
 _GRASPS = 8
 """Ways to take hold of a thing of which one must be reached."""
 
@@ -72,10 +76,26 @@ def after_thing(
         case GoAbove():
             return _named(phrases[0], at(arm, start, _over(thing, ABOVE), down))
         case Place():
-            return _named(phrases[0], at(arm, start, _over(thing, HOVER), down))
+            return _named(phrases[0], _placing(arm, start, thing, down))
         case _:
             lift = LIFT if isinstance(command, Pick) else 0.0
             return _named(phrases[0], _grasped(arm, start, thing, lift))
+
+
+def _placing(arm: DryArm, start: Pose, place: Estimate, down: Array) -> Pose | Blocked:
+    """Return the pose over a place, or nearer to home: a thing held by its rim reaches further."""
+    home = present(arm, arm.home).position
+    way = (home - place.position) * np.array([1.0, 1.0, 0.0])
+    nearer = way / max(float(np.linalg.norm(way)), 1e-9)
+    first: Blocked | None = None
+    for height in (HOVER, _LOW):
+        for back in (0.0, _RIM):
+            found = at(arm, start, _over(place, height) + back * nearer, down)
+            if isinstance(found, Pose):
+                return found
+            first = first or found
+    assert first is not None
+    return first
 
 
 def _thing(command: GoAbove | GoToGrasp | Pick | Place | Push) -> str:

@@ -254,7 +254,7 @@ def carry(arm: Arm, load: Load, goal: Goal, around: Surroundings) -> Steps[Outco
         offset = goal.spot - load.middle(arm)
         error, bottom = float(np.linalg.norm(offset[:2])), load.bottom(arm)
         if watch.lost():
-            return Outcome(False, f"dropped {cm(error)} short of the receptacle")
+            return Outcome(False, f"dropped it, and noticed {cm(error)} short of the receptacle")
         progress.stalled(_remaining(error, bottom, travel, low))
         if error < goal.tolerance and bottom - low < 0.008:
             return Outcome(True, "over the receptacle")

@@ -6,6 +6,7 @@ request has a deadline, and a server named by its address may send only so many 
 
 from __future__ import annotations
 
+import re
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
@@ -74,8 +75,16 @@ async def open_model(
         ) from None
     except (said.UserError, openai.OpenAIError, ValueError, TypeError) as error:
         raise ConfigError(
-            f"the model {address.model!r} cannot be used: {first_line(error)}"
+            f"the model {address.model!r} cannot be used: {_complaint(error)}"
         ) from None
+
+
+def _complaint(error: Exception) -> str:
+    """Return why a model cannot be used; of a missing key the client speaks in its own code."""
+    key = re.search(r"\b[A-Z][A-Z0-9_]*_API_KEY\b", str(error))
+    if key is None:
+        return first_line(error)
+    return f"its key is missing; put it into the environment variable {key.group(0)}"
 
 
 def _missing(error: ImportError) -> str:

@@ -30,4 +30,4 @@ def _rows(driver: PolicyDriver, ticks: int) -> Motion:
     driver.reset()
     for _ in range(ticks):
         sense = yield driver.next_action(sense.proprio)
-    return Outcome(True, f"the policy drove for {ticks} ticks")
+    return Outcome(True, f"the policy drove for {ticks} tick{'' if ticks == 1 else 's'}")

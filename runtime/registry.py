@@ -1,4 +1,4 @@
-"""Names of simulators, policies and signals, and where they live. Listing imports nothing."""
+"""Names of simulators, policies, signals and arms, and where they live. Listing imports nothing."""
 
 from __future__ import annotations
 
@@ -36,6 +36,10 @@ POLICIES: Mapping[str, str] = {
 }
 """Each is a factory `(name) -> Policy`. A name that ends in a colon is a scheme: what follows it,
 such as a folder of weights, is for the factory to read."""
+ARMS: Mapping[str, str] = {
+    "python:": "zetta.hw_drivers.python_arm:load",
+}
+"""Each is a factory `(name) -> robot side`; schemes as above. Installed ones: `zetta.arms`."""
 
 ORACLE_PREFIX = "oracle/"
 """Policies of this prefix are scripted drivers that read simulator truth."""
@@ -46,7 +50,8 @@ AGENT_PREFIX = "agent/"
 def names(group: str) -> tuple[str, ...]:
     """Return the known names of `group`, built in and installed.
 
-    `group` is `sims`, `policies` or `signals`; of the latter only installed ones have names here.
+    `group` is `sims`, `policies`, `arms` or `signals`; of the last only installed ones have names
+    here.
     """
     return tuple(sorted(_table(group)))
 
@@ -67,7 +72,17 @@ def policy(name: str) -> Policy:
     Raises:
         ConfigError: unknown name or option, or its weights cannot be read.
     """
-    factory = cast(Callable[[str], Policy], _resolve("policies", _policy_key(name)))
+    factory = cast(Callable[[str], Policy], _resolve("policies", _key("policies", name)))
+    return factory(name)
+
+
+def arm(name: str) -> object:
+    """Return the robot side of the arm called `name`, which `zetta.hw_drivers` knows the type of.
+
+    Raises:
+        ConfigError: unknown name, or its factory makes no robot side.
+    """
+    factory = cast(Callable[[str], object], _resolve("arms", _key("arms", name)))
     return factory(name)
 
 
@@ -87,7 +102,7 @@ def check_policy(name: str) -> None:
         ConfigError: unknown name.
     """
     if infers(name):
-        _value("policies", _policy_key(name))
+        _value("policies", _key("policies", name))
 
 
 def installed_signals() -> tuple[ExtraSignal, ...]:
@@ -110,14 +125,14 @@ def installed_signals() -> tuple[ExtraSignal, ...]:
     return tuple(made)
 
 
-def _policy_key(name: str) -> str:
+def _key(group: str, name: str) -> str:
     base = name.partition("@")[0]
     scheme = base[: base.find(":") + 1]
-    return scheme if scheme in _table("policies") else base
+    return scheme if scheme in _table(group) else base
 
 
 def _table(group: str) -> dict[str, str]:
-    built_in = {"sims": SIMS, "policies": POLICIES, "signals": {}}[group]
+    built_in = {"sims": SIMS, "policies": POLICIES, "arms": ARMS, "signals": {}}[group]
     installed = {e.name: e.value for e in entry_points(group=f"zetta.{group}")}
     return {**installed, **built_in}
 
@@ -130,6 +145,14 @@ def _resolve(group: str, name: str) -> object:
 def _value(group: str, name: str) -> str:
     table = _table(group)
     if name not in table:
-        kind = {"sims": "simulator", "policies": "policy", "signals": "source of signals"}[group]
+        kind = _KINDS[group]
         raise ConfigError(f"unknown {kind} {name!r}; {suggest(name, table)}")
     return table[name]
+
+
+_KINDS: Mapping[str, str] = {
+    "sims": "simulator",
+    "policies": "policy",
+    "arms": "arm",
+    "signals": "source of signals",
+}

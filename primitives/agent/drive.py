@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Final, TypeVar, cast
 
 from zetta.primitives.agent.cockpit import Cockpit, TurnRecord, View
@@ -23,10 +23,10 @@ from zetta.runtime.errors import ConfigError
 
 _T = TypeVar("_T")
 
+WAIT_S: Final = 0.1
+"""How often somebody looks at the clock while an agent thinks and the world waits, seconds."""
 MUTE_TURNS: Final = 3
 """Answers in a row that could not be read, after which the agent is given up."""
-IDLE_TURNS: Final = 6
-"""Turns in a row without a completed command, after which the agent is given up."""
 EMPTY_DONES: Final = 3
 """A `done` said so often in a row without evidence ends the drive."""
 HISTORY_TURNS: Final = 12
@@ -81,13 +81,16 @@ class Drive:
         self._limits, self._paced, self._ahead = limits, paced, think_ahead
         self._looks = agent.looks or watched
         self._keep, self._now = tuple(keep), now
-        self._thread = ThreadPoolExecutor(1, "agent") if paced or think_ahead else None
+        apart = paced or think_ahead or limits.wall_s > 0.0
+        self._thread = ThreadPoolExecutor(1, "agent") if apart else None
         self._next: Future[Answer] | None = None
         """The answer of the coming turn, where it was asked for ahead of time."""
         self._memory = ""
         self._ticks = 0
         self._mute = self._idle = self._dones = 0
         self._sense: Sense
+        self._start = 0.0
+        self._begun = False
         self._stopped = threading.Event()
 
     def interrupt(self) -> None:
@@ -101,21 +104,27 @@ class Drive:
             ConfigError: the agent cannot do such a task.
             InfraError: the model behind the agent cannot be reached.
         """
-        start = self._now()
+        self._start = self._now()
         try:
             self._agent.begin(self._instruction, self._cockpit.arms)
             self._sense = yield from self._counted(_present())
             self._cockpit.begin(self._sense.proprio)
+            self._begun = True
             results: tuple[CommandResult, ...] = ()
             remarks: tuple[str, ...] = ()
             while not self.ended:
                 results, remarks = yield from self._turn(results, remarks)
-                self.ended = self.ended or self._spent_out(start)
-            if self.verification is None:
-                self.verification = self._cockpit.verify()
+                self.ended = self.ended or self._spent_out()
+            self.judge()
             return Outcome(self.ended.startswith("done"), self.ended)
         finally:
             self._stop_thinking()
+
+    def judge(self, ended: str = "") -> None:
+        """Look how it came out, where nobody has, and note why it is over, where nobody knows."""
+        self.ended = self.ended or ended
+        if self.verification is None and self._begun:
+            self.verification = self._cockpit.verify()
 
     # ------------------------------------------------------------------ one turn
 
@@ -238,8 +247,15 @@ class Drive:
             return self._agent.decide(turn)
         future = self._next or self._thread.submit(self._agent.decide, turn)
         self._next = None
-        while self._paced and not future.done():
-            yield from self._counted(self._cockpit.hold())
+        while not future.done():
+            late = self._time_out()
+            if late:
+                self._agent.close()  # so that nobody waits for its answer
+                return Answer((), leave=late)
+            if self._paced:
+                yield from self._counted(self._cockpit.hold())
+            else:
+                wait([future], WAIT_S)
         self._sense = yield from self._counted(_present())
         return future.result()
 
@@ -285,12 +301,13 @@ class Drive:
         self._mute = self._mute + 1 if answer.trouble else 0
         moved = any(result.completed for result in results)
         self._idle = 0 if moved or done else self._idle + 1
+        most = self._limits.idle_turns
         if self._mute >= MUTE_TURNS:
-            self.ended = f"gave up: {MUTE_TURNS} answers in a row could not be read"
-        elif self._idle >= IDLE_TURNS:
-            self.ended = f"gave up: {IDLE_TURNS} turns in a row without a completed command"
+            self.ended = f"{MUTE_TURNS} answers in a row could not be read"
+        elif 0 < most <= self._idle:
+            self.ended = f"{most} turns in a row without a completed command"
 
-    def _spent_out(self, start: float) -> str:
+    def _spent_out(self) -> str:
         limits, tokens = self._limits, self.spent.input_tokens + self.spent.output_tokens
         if len(self.records) >= limits.turns:
             return f"the {limits.turns} turns are spent"
@@ -298,9 +315,12 @@ class Drive:
             return f"the {limits.tokens} tokens are spent"
         if limits.dollars and self.spent.dollars >= limits.dollars:
             return f"the {limits.dollars:g} dollars are spent"
-        if limits.wall_s and self._now() - start >= limits.wall_s:
-            return f"the {limits.wall_s:g} seconds are spent"
-        return ""
+        return self._time_out()
+
+    def _time_out(self) -> str:
+        wall_s = self._limits.wall_s
+        late = 0.0 < wall_s <= self._now() - self._start
+        return f"the {wall_s:g} seconds are spent" if late else ""
 
     def _counted(self, steps: Steps[_T]) -> Steps[_T]:
         """Pass a part of the motion on and count its ticks."""

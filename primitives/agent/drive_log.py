@@ -21,6 +21,11 @@ from zetta.runtime.records import from_json, to_json
 
 TURNS: Final = "drive.jsonl"
 SUMMARY: Final = "drive.json"
+_ENDINGS: Final = {
+    "truncated": "the control steps are used up",
+    "success": "the control steps are used up",
+}
+"""Why a drive is over that did not end itself, by the end of its episode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +63,12 @@ def summary_of(drive: Drive, agent: str, instruction: str) -> DriveSummary:
     )
 
 
+def settle(drive: Drive, result: EpisodeResult) -> None:
+    """Judge a drive that its episode ended, such as by its last tick; an error says nothing."""
+    if result.reason != "error":
+        drive.judge(_ENDINGS.get(result.reason, result.detail or result.reason))
+
+
 class DriveLog:
     """Writes each turn as soon as it is over; a sink beside the episode's own log, after it.
 
@@ -88,7 +99,10 @@ class DriveLog:
 
     def end(self, result: EpisodeResult, pose: Array | None) -> None:
         """Put the turns and the summary into the folder of the episode."""
-        if self.drive is None or not self._folder.is_dir():
+        if self.drive is None:
+            return
+        settle(self.drive, result)
+        if not self._folder.is_dir():
             return
         self._lines.replace(self._folder / TURNS)
         summary = to_json(summary_of(self.drive, self._agent, self._instruction))

@@ -208,16 +208,16 @@ class ModelClient:
                     self._tell(fewer.notes[-1])
                     return ""
             case "wait":
-                assert isinstance(error, said.ModelAPIError)
                 self._wait(error, question)
                 return ""
         raise self._end(error) from None
 
-    def _wait(self, error: said.ModelAPIError, question: _Question) -> None:
+    def _wait(self, error: said.AgentRunError | said.UserError, question: _Question) -> None:
         question.failures += 1
         if isinstance(error, said.ModelTimeoutError | said.ModelRequestTimeout):
             self._silences += 1
-        pause = self._patience.pause(question.failures, error.retry_after)
+        asked = error.retry_after if isinstance(error, said.ModelAPIError) else None
+        pause = self._patience.pause(question.failures, asked)
         spent = self._clock.now() - question.began
         if spent + pause >= self._patience.total_s:
             ended = self._end(error)
@@ -249,6 +249,8 @@ class ModelClient:
                 )
             case said.ModelAPIError():
                 return as_error(error, self._address)
+        if isinstance(error, said.UnexpectedModelBehavior):
+            return InfraError(f"{where} answers for {model!r} with something that is no JSON")
         return ConfigError(f"the model {model!r} cannot be used: {first_line(error)}")
 
     def _read(self, response: ModelResponse, question: _Question) -> Said:
@@ -338,6 +340,10 @@ class _Wall:
         return left > 0.0
 
 
+_NO_JSON: Final = "expected JSON data"
+"""In the client's complaint about an answer that comes from no model, such as a proxy's page."""
+
+
 def judge(error: said.AgentRunError | said.UserError) -> Verdict:
     """Return what may help after a failed request."""
     match error:
@@ -360,16 +366,24 @@ def judge(error: said.AgentRunError | said.UserError) -> Verdict:
         case said.ModelAPIError():
             return "wait"  # such as an answer that is no JSON, from a proxy in between
         case said.UnexpectedModelBehavior():
-            return "unreadable"
+            return "wait" if _NO_JSON in str(error) else "unreadable"
     return "give up"
 
 
-def _trouble(error: said.ModelAPIError) -> str:
+def _message(body: object) -> str:
+    """Return what a server says in an error, where it says it in the usual place."""
+    inner = body.get("error", body) if isinstance(body, dict) else None
+    message = inner.get("message") if isinstance(inner, dict) else None
+    return message.strip()[:160] if isinstance(message, str) else ""
+
+
+def _trouble(error: said.AgentRunError | said.UserError) -> str:
     match error:
         case said.ModelTimeoutError() | said.ModelRequestTimeout():
             return "the server was silent too long"
         case said.ModelHTTPError():
-            return f"the server answers {error.status_code} ({first_line(error)[:160]})"
+            said_so = _message(error.body)
+            return f"the server answers {error.status_code}" + (f" ({said_so})" if said_so else "")
         case said.ModelConnectionError():
             return "the server cannot be reached"
     return f"the request failed ({first_line(error)})"

@@ -32,6 +32,9 @@ class Limits:
     """0 for no limit."""
     wall_s: float = 0.0
     """0 for no limit."""
+    idle_turns: int = 6
+    """Turns in a row without a completed command, after which the agent is given up; 0 for never.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,8 @@ def _turns_of(path: Path) -> tuple[tuple[str, ...], ...]:
             raise ConfigError(f"{path} has more than {LARGEST} bytes; it is no list of commands")
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot read the commands of {path}: {error}") from error
+        why = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
+        raise ConfigError(f"cannot read the commands of {path}: {why}") from error
     lines = [line.strip() for line in text.splitlines()]
     if path.suffix == ".jsonl":
         turns = tuple(_logged(line, path) for line in lines if line)

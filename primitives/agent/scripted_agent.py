@@ -61,7 +61,8 @@ class ScriptedAgent:
     def decide(self, turn: Turn) -> Answer:
         """Return one command: the next one, or the first of a new attempt."""
         for result in turn.results:
-            self._holds = self._holds if result.grasp is None else result.grasp.grip == "held"
+            if result.moved is not None:  # without evidence of a grasp the gripper is open
+                self._holds = result.grasp is not None and result.grasp.grip == "held"
         if turn.results:
             last = turn.results[-1]
             self._hidden = last.stop == "not found"

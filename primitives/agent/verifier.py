@@ -148,11 +148,11 @@ def _judge(errand: Errand, before: Seen, now: Seen, grips: Sequence[Array]) -> F
 
 
 def _standing(before: Estimate | None, now: Estimate | None) -> Estimate | None:
-    """Return where a place is: as it was seen when it was empty, unless it was moved."""
+    """Return where a place is: as it was seen most surely, unless it was moved."""
     if before is None or now is None:
         return before or now
     moved = float(np.linalg.norm((now.position - before.position)[:2]))
-    return now if moved > _MOVED else before
+    return now if moved > _MOVED or now.confidence > before.confidence else before
 
 
 def _hidden(

@@ -26,6 +26,8 @@ _SURE_AFAR = 0.65
 with this confidence."""
 _HIDES = 0.12
 """A hand hides what is this near to it across the ground, metres."""
+_HIDES_BELOW = 0.15
+"""And no further below it than this, metres: from higher up it leaves a thing in sight."""
 _LIKELY = 0.75
 """Share of the surest one's confidence that the anchor of a relation must have."""
 _INFERRED = 0.6
@@ -307,8 +309,11 @@ def _same(
 
 
 def _under_a_hand(sighting: Sighting, observation: Observation) -> bool:
-    at = sighting.position[:2]
-    return any(math.dist(at, arm.ee_pos[:2]) < _HIDES for arm in observation.proprio.arms)
+    at = sighting.position
+    return any(
+        math.dist(at[:2], arm.ee_pos[:2]) < _HIDES and float(arm.ee_pos[2] - at[2]) < _HIDES_BELOW
+        for arm in observation.proprio.arms
+    )
 
 
 def _gripped(observation: Observation) -> bool:

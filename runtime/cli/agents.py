@@ -21,20 +21,37 @@ from zetta.primitives.agent.records import Agent, Limits, Turn
 from zetta.primitives.agent.replay_agent import ReplayAgent
 from zetta.primitives.agent.scripted_agent import ScriptedAgent
 from zetta.primitives.command_grammar import FORMS, GRAMMAR
+from zetta.primitives.overlays import parse_overlays
 from zetta.runtime.cli import output
 from zetta.runtime.cli.number_lists import number
 from zetta.runtime.core import RunSpec, Scene
 from zetta.runtime.errors import ConfigError, suggest
 from zetta.runtime.model_addresses import ModelAddress
-from zetta.runtime.registry import AGENT_PREFIX
+from zetta.runtime.registry import AGENT_PREFIX, check_policy
 
 KINDS: Final = ("scripted", "human", "replay:FILE", "openai:MODEL", "anthropic:MODEL")
 """What `--agent` may be; with an address, any name of a model."""
 SCRIPTS: Final = ("scripted", "human", "replay", MCP)
 """The agents that are no models."""
 _PATIENCE: Final = ("total_s", "request_s", "silence_s")
-LIMIT_OPTIONS: Final = ("turns", "commands_per_turn", "tokens", "dollars", "drive_s")
-"""The options that bound what an agent may spend."""
+LIMIT_OPTIONS: Final = {
+    "turns": "--turns",
+    "commands_per_turn": "--commands-per-turn",
+    "tokens": "--tokens",
+    "dollars": "--dollars",
+    "drive_s": "--seconds",
+}
+"""The options that bound what an agent may spend, and how they are typed."""
+MODEL_OPTIONS: Final = {
+    "base_url": "--base-url",
+    "think_ahead": "--think-ahead",
+    "demonstrations": "--demonstrations",
+    "shots": "--shots",
+    "prices": "the option prices",
+    "effort": "the option effort",
+    "pictures": "the option pictures",
+}
+"""The options that only a model heeds, and how they are typed."""
 
 
 def is_agent(spec: RunSpec) -> bool:
@@ -57,14 +74,22 @@ def check_agent(spec: RunSpec) -> None:
     kind, colon, rest = name.partition(":")
     if kind == "replay" and rest:
         ReplayAgent(Path(rest))
+        _check_for_models(spec)
     elif kind in SCRIPTS and (colon or kind == "replay"):
         raise ConfigError(f"got the agent {name!r}; expected one of {', '.join(KINDS)}")
     elif kind not in SCRIPTS:
         if not (colon and rest) and "base_url" not in spec.options:
-            raise ConfigError(f"unknown agent {name!r}; {suggest(name, KINDS)}")
+            raise ConfigError(
+                f"unknown agent {name!r}; {suggest(name, KINDS)}; a model on a server of your own "
+                "needs --base-url"
+            )
         _check_model(spec)
-    elif spec.options.get("think_ahead") == "yes":
-        raise ConfigError(f"only models think ahead; {name!r} answers at once")
+    else:
+        _check_for_models(spec)
+    if "vla" in spec.options:
+        check_policy(spec.options["vla"])
+    parse_overlays(spec.options.get("overlays", "all"))
+    _check_folder(spec)
     limits_of(spec)
 
 
@@ -78,6 +103,26 @@ def _check_model(spec: RunSpec) -> None:
         )
 
 
+def _check_for_models(spec: RunSpec) -> None:
+    """Refuse what only a model would heed."""
+    for name, flag in MODEL_OPTIONS.items():
+        if name in spec.options:
+            raise ConfigError(f"{flag} is for models; leave it out with {agent_name(spec)!r}")
+
+
+def _check_folder(spec: RunSpec) -> None:
+    """Make the folder for demonstrations now, so that none is lost after its drive."""
+    folder = spec.options.get("save_demonstrations")
+    if folder is None:
+        return
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(
+            f"cannot keep demonstrations in {folder}: {error.strerror}; name another folder"
+        ) from error
+
+
 def limits_of(spec: RunSpec) -> Limits:
     """Return what the agent may spend.
 
@@ -86,11 +131,13 @@ def limits_of(spec: RunSpec) -> Limits:
     """
     least = {"turns": 1.0, "commands_per_turn": 1.0}
     values: dict[str, float] = {}
-    for name in LIMIT_OPTIONS:
+    for name, flag in LIMIT_OPTIONS.items():
         if name in spec.options:
-            values[name] = number(spec.options[name], f"the option {name}")
+            values[name] = number(spec.options[name], flag)
             if values[name] < least.get(name, 0.0):
-                raise ConfigError(f"the option {name} is at least {least.get(name, 0.0):g}")
+                raise ConfigError(
+                    f"{flag} is at least {least.get(name, 0.0):g}, got {spec.options[name]}"
+                )
     plain = Limits()
     return Limits(
         turns=int(values.get("turns", plain.turns)),
@@ -98,6 +145,8 @@ def limits_of(spec: RunSpec) -> Limits:
         tokens=int(values.get("tokens", plain.tokens)),
         dollars=values.get("dollars", plain.dollars),
         wall_s=values.get("drive_s", plain.wall_s),
+        # A person may err as often as it takes, and a record goes on to its end.
+        idle_turns=0 if agent_name(spec).partition(":")[0] in ("human", "replay") else 6,
     )
 
 
@@ -118,9 +167,9 @@ def make_agent(spec: RunSpec, scene: Scene) -> Agent:
     if kind == "replay":
         return ReplayAgent(Path(rest))
     if kind == "human":
-        from zetta.runtime.cli.terminal import asker, teller
+        from zetta.runtime.cli.terminal import asker, keep_pictures, teller
 
-        return HumanAgent(asker([form.words[0] for form in FORMS]), teller)
+        return HumanAgent(asker([form.words[0] for form in FORMS]), teller, GRAMMAR, keep_pictures)
     if kind == MCP:
         raise ConfigError("the agent 'mcp' is the client of a server; start one with zetta mcp")
     return model_agent(spec, scene)
@@ -159,7 +208,8 @@ def _demonstrations(spec: RunSpec, scene: Scene | None) -> Callable[[Turn], Sequ
         return no_demonstrations
     shots = int(number(spec.options.get("shots", "1"), "the option shots"))
     exclude = None if scene is None else SceneKey.of(scene)
-    return chooser(read_library(Path(folder)), shots, exclude, chosen=_tell_chosen)
+    shown = chooser(read_library(Path(folder)), shots, exclude, chosen=_tell_chosen)
+    return shown if shots else no_demonstrations
 
 
 def _tell_chosen(ranked: Sequence[Ranked]) -> None:

@@ -93,6 +93,7 @@ class EpisodeCockpit:
             if role in seen[number].estimates
         }
         self._start = proprio
+        self._table = table_in(self._env.observe(self._sight.cameras, depth=True))
         self._dry_arms = dry_arms(self._env, proprio)
 
     def read(self, line: str) -> Parsed:
@@ -174,14 +175,12 @@ class EpisodeCockpit:
         """Return what these cameras see; None draws what the drive was told to draw."""
         pictures = bool(cameras)
         observation = self._env.observe(cameras, depth=pictures)
-        if pictures and self._table is None:
-            self._table = table_in(observation)
         table = self._table or declared_table(0.0, proprio.arms[0].ee_pos)
         shown, text = compose(
             observation,
             self.arms,
             table,
-            self._things() if pictures else {},
+            self._things() if pictures else self._last,
             overlays or self._overlays,
             self._progress(proprio),
         )

@@ -18,6 +18,7 @@ from typing import Final
 from zetta.critics.isolation import IsolatedMonitor, check_isolation
 from zetta.critics.isolation_messages import CriticProgram
 from zetta.critics.monitor import CriticMonitor
+from zetta.primitives.agent.records import Agent
 from zetta.primitives.roles import roles_or_none
 from zetta.runtime import registry
 from zetta.runtime.arbiter import PolicyOnly
@@ -81,11 +82,15 @@ class Deployment:
     """Skills drive from the first tick to the last; the policy is not asked."""
     isolated: IsolatedMonitor | None = None
     """The monitor of the arbiter where it has a process of its own."""
+    agent: Agent | None = None
+    """Who drives by commands, where it was made for this episode."""
 
     def close(self) -> None:
         """End what runs beside the loop; calling it again does nothing."""
         if self.isolated is not None:
             self.isolated.close()
+        if self.agent is not None:
+            self.agent.close()
 
 
 def split_bundle(name: str) -> tuple[str, str]:

@@ -61,7 +61,7 @@ def command(
     demonstrations: Annotated[
         Path | None, typer.Option(help="Folder of demonstrations that it is shown.")
     ] = None,
-    shots: Annotated[int, typer.Option(help="How many of them, 0 to 8.")] = 1,
+    shots: Annotated[int | None, typer.Option(help="How many of them, 0 to 8; 1.")] = None,
     save_demonstrations: Annotated[
         Path | None, typer.Option(help="Folder that gets a demonstration of each verified success.")
     ] = None,
@@ -107,7 +107,7 @@ def command(
         "think_ahead": "yes" if think_ahead else "",
         "demonstrations": "" if demonstrations is None else str(demonstrations),
         "save_demonstrations": "" if save_demonstrations is None else str(save_demonstrations),
-        "shots": f"{shots}" if demonstrations is not None else "",
+        "shots": "" if shots is None else f"{shots}",
     }
     given = tuple(f"{name}={value}" for name, value in told.items() if value)
     wishes = Wishes(

@@ -57,18 +57,18 @@ class DemonstrationSaver:
             self._agent,
             self._versions,
         )
+        place = self._place(self._scene)
+        if place.exists():
+            output.note(f"no demonstration of this episode: {place} holds one of this scene")
+            return
         try:
-            written = write_demonstration(self._place(self._scene), self._turns, origin)
+            written = write_demonstration(place, self._turns, origin)
         except ZettaError as error:
             output.note(f"no demonstration of this episode: {error}")
             return
         output.note(f"demonstration: {written.folder}")
 
     def _place(self, scene: Scene) -> Path:
-        """Return a new folder, named by the scene."""
+        """Return the folder of the scene: one demonstration of it is enough."""
         name = f"{scene.task.suite}-{scene.task.index}-{scene.layout}-{scene.seed}"
-        place, again = self._folder / name, 1
-        while place.exists():
-            again += 1
-            place = self._folder / f"{name}-{again}"
-        return place
+        return self._folder / name

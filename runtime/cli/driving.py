@@ -74,7 +74,9 @@ def driven(
     assert is_agent(spec)
     roles = roles_or_none(scene.task.instruction)
     sight = Sight(spec, env, roles)
-    agent = agent or make_agent(spec, scene)
+    made = make_agent(spec, scene) if agent is None else None
+    agent = agent or made
+    assert agent is not None
     keepers = _keepers(spec, env, log, agent.name)
     signals, skills = skills_on_call(spec, env, scene, sight)
     equipment = Equipment(
@@ -116,7 +118,7 @@ def driven(
         agent.attach(drive)
         sinks.append(EpisodeEnd(agent, drive))
     arbiter = MotionOnly(drive.motion, SOURCE_PREFIX + agent.name.replace("/", "-"))
-    return Deployment(arbiter, signals, sight, alone=True), drive
+    return Deployment(arbiter, signals, sight, alone=True, agent=made), drive
 
 
 def _keepers(

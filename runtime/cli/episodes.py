@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from importlib.metadata import version
 
-from zetta.primitives.agent.drive_log import summary_of
+from zetta.primitives.agent.drive_log import settle, summary_of
 from zetta.runtime.action_digest import ActionDigest
 from zetta.runtime.cli.agents import agent_name
 from zetta.runtime.cli.assemble import Assembled, Assembler
@@ -82,6 +82,7 @@ class AssembledEpisodes:
         record = record_of(result, seen.dispersion(), seen.predicates(), done.text)
         if assembled.drive is None:
             return record
+        settle(assembled.drive, result)
         came = summary_of(assembled.drive, agent_name(spec), "")
         return replace(record, verified=came.verified, commands=came.commands)
 

@@ -91,9 +91,9 @@ def step_budget(spec: RunSpec) -> int | None:
     text = spec.options.get("step_budget")
     if text is None:
         return None
-    ticks = number(text, "the option step_budget")
+    ticks = number(text, "--steps (the option step_budget)")
     if ticks < 1.0 or ticks != int(ticks):
-        raise ConfigError(f"step_budget is a whole number of ticks, at least 1; got {text!r}")
+        raise ConfigError(f"an episode takes a whole number of ticks, at least 1; got {text!r}")
     return int(ticks)
 
 

@@ -161,12 +161,15 @@ def verification_lines(reports: Sequence[EpisodeReport]) -> list[str]:
     unsure = sum(report.verified is None for report in reports)
     right = sum(report.success for report in verified)
     missed = sum(report.success and report.verified is False for report in reports)
-    return [
+    lines = [
         f"by the evidence of cameras and gripper: {len(verified)}/{len(reports)} done"
-        + (f", {unsure} that it cannot tell" if unsure else ""),
-        f"the simulator agrees with {right} of these {len(verified)}; it counts {missed} as solved "
-        "that the evidence denies",
+        + (f", {unsure} that it cannot tell" if unsure else "")
     ]
+    if verified:
+        lines.append(f"the simulator agrees with {right} of these {len(verified)}")
+    if missed:
+        lines.append(f"the simulator counts {missed} as solved that the evidence denies")
+    return lines
 
 
 def tell(answer: Answer, wishes: Wishes) -> None:

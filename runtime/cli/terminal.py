@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
+from PIL import Image
+
+from zetta.primitives.agent.records import Picture
 from zetta.runtime.cli import output
 from zetta.runtime.cli.home import data_home
 
@@ -34,6 +39,21 @@ def asker(words: Sequence[str] = ()) -> Callable[[str], str]:
         output=create_output(stdout=sys.stderr),
     )
     return session.prompt
+
+
+_folder: list[Path] = []
+
+
+def keep_pictures(pictures: Sequence[Picture]) -> str:
+    """Write the newest pictures of a drive over the last ones; return where they are."""
+    if not pictures:
+        return ""
+    if not _folder:
+        _folder.append(Path(tempfile.mkdtemp(prefix="zetta-drive-")))
+    for picture in pictures:
+        Image.fromarray(picture.image).save(_folder[0] / f"{picture.name}.png")
+    names = ", ".join(picture.name for picture in pictures)
+    return f"pictures ({names}): {_folder[0]}"
 
 
 def _plain(prompt: str) -> str:

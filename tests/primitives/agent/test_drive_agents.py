@@ -61,8 +61,17 @@ def test_a_person_sees_what_came_of_the_last_commands_and_gives_several() -> Non
     assert told[-3:] == [result.summary, "look closer", "the arm is at home"]
 
 
-def test_the_end_of_the_input_is_a_done() -> None:
+def test_a_person_may_ask_for_the_grammar_and_leave() -> None:
+    told: list[str] = []
+    lines = iter(["?", "HELP", "", "quit"])
+    agent = HumanAgent(lambda prompt: next(lines), told.append, "move x CM")
+    assert agent.decide(Turn(0, "", "")).leave == "the person left"
+    assert told.count("move x CM") == 3
+
+
+def test_the_end_of_the_input_is_no_done() -> None:
     def ask(prompt: str) -> str:
         raise EOFError
 
-    assert HumanAgent(ask, lambda text: None).decide(Turn(0, "", "")).commands == ("done",)
+    answer = HumanAgent(ask, lambda text: None).decide(Turn(0, "", ""))
+    assert (answer.commands, answer.leave) == ((), "the input ended")

@@ -35,7 +35,6 @@ from zetta.runtime.model_addresses import ModelAddress
 from zetta.runtime.prompt_pictures import PictureLimits
 
 models = pytest.importorskip("pydantic_ai.models", reason="needs pip install 'zetta[llm]'")
-models.ALLOW_MODEL_REQUESTS = False  # only the fixture below allows them, and only to the fake
 SHORT = Patience(total_s=20.0, request_s=0.6, silence_s=0.3)
 
 
@@ -182,7 +181,7 @@ def test_a_whole_reply_at_the_token_limit_counts() -> None:
 
 @pytest.mark.parametrize(
     "answer",
-    [raw(b'{"choices": 1}'), raw(b"[]"), raw(b"{}"), raw(b"[" * 200_000), flood],
+    [raw(b'{"choices": 1}'), raw(b"{}"), raw(b"[" * 200_000), flood],
 )
 def test_a_misshapen_or_endless_answer_is_trouble_and_no_crash(answer: Answer) -> None:
     with serving(answer) as fake:
@@ -263,9 +262,16 @@ def test_an_endless_answer_ends_with_the_patience(endless: Answer) -> None:
 
 
 def test_malformed_json_of_a_server_is_asked_again() -> None:
-    with serving(raw(b"\xff\xfe{"), raw(b"<html>", "text/html"), d.reply()) as fake:
-        answer = d.agent(fake).decide(d.turn())
+    pages = (raw(b"\xff\xfe{"), raw(b"<html>", "text/html"), raw(b"[]"), raw(b"", "text/plain"))
+    with serving(*pages, d.reply()) as fake:
+        answer = d.agent(fake, d.FakeClock()).decide(d.turn())
     assert answer.commands
+    assert answer.spent.requests == 5
+
+
+def test_a_server_that_talks_no_json_is_an_error_of_the_machinery() -> None:
+    with serving(raw(b"hello", "text/plain")) as fake, pytest.raises(InfraError, match="no JSON"):
+        d.agent(fake, d.FakeClock(), patience=Patience(total_s=5.0)).decide(d.turn())
 
 
 def test_a_spent_account_is_not_waited_for() -> None:

@@ -127,8 +127,9 @@ def test_a_hand_that_still_holds_places_again_and_one_that_must_pick_lets_go_fir
     held = GraspEvidence("held", 0.03, 0.002)
     agent = begun(BOTH)
     ask(agent)
-    ask(agent, CommandResult("pick alphabet soup", True, "reached", "held", grasp=held))
-    stuck = CommandResult("place in basket", False, "timeout", "time was up", grasp=held)
+    rise = (0.0, 0.0, 0.1)
+    ask(agent, CommandResult("pick alphabet soup", True, "reached", "held", rise, grasp=held))
+    stuck = CommandResult("place in basket", False, "timeout", "time was up", rise, grasp=held)
     for _ in range(TRIES - 1):
         assert ask(agent, stuck).commands == ("place in basket",)
     assert ask(agent, stuck).commands == ("gripper open", "pick tomato sauce")

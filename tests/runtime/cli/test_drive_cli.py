@@ -108,6 +108,24 @@ def test_a_skill_and_the_policy_are_commands(capsys: pytest.CaptureFixture[str])
     assert "skill that is not loaded" in turns[2].refusals[0]
 
 
+def test_a_person_who_errs_often_is_not_given_up_and_the_end_of_the_input_is_no_done(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = "fly\n" * 8 + "pick red cube\n"
+    monkeypatch.setattr("sys.stdin", io.StringIO(lines))
+    episode = only(answer_of(capsys, *SOLVED, "--agent", "human"))
+    assert episode["commands"] == 1
+    assert episode["ended"] == "the input ended"
+
+
+def test_the_state_tells_the_table_that_depth_shows_also_to_who_does_not_look(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (first, *_) = read_turns(Path(only(answer_of(capsys, *SOLVED))["log"]))
+    assert "table: z 40.0 cm (seen in depth)" in first.state
+    assert "red cube" in first.state
+
+
 def test_without_a_policy_or_a_base_their_commands_are_refused_before_anything_moves(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -208,6 +226,16 @@ def test_a_server_that_never_answers_is_an_error_of_the_machinery(
     assert not episode["success"]
 
 
+def test_a_drive_ends_in_time_also_while_its_model_is_silent(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with serving(silent) as fake:
+        given = ("--agent", "openai:m", "--base-url", fake.url, "--seconds", "1")
+        episode = only(answer_of(capsys, *given))
+    assert episode["error"] is None
+    assert episode["ended"] == "the 1 seconds are spent"
+
+
 def test_a_spent_budget_of_tokens_ends_the_drive(capsys: pytest.CaptureFixture[str]) -> None:
     with serving(says("wait")) as fake:
         given = ("--agent", "openai:m", "--base-url", fake.url, "--tokens", "2000")
@@ -250,11 +278,15 @@ def test_a_verified_success_is_kept_and_shown_to_the_next_model(
     ("args", "why"),
     [
         (("--agent", "scriptet"), "unknown agent"),
+        (("--shots", "3"), "--shots is for models"),
+        (("--seconds", "-1"), "--seconds is at least 0"),
+        (("--policy", "nope"), "nope"),
+        (("--save-demonstrations", "/proc/x"), "name another folder"),
         (("--agent", "replay:absent.txt"), "absent.txt"),
         (("--turns", "0"), "at least 1"),
         (("--overlays", "glitter"), "unknown overlay"),
         (("--steps", "soon"), "is a number"),
-        (("--think-ahead",), "only models think ahead"),
+        (("--think-ahead",), "is for models"),
         (("--agent", "openai:m", "--base-url", "nowhere"), "expected one such as http"),
     ],
 )

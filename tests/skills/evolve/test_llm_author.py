@@ -31,7 +31,6 @@ from zetta.skills.evolve.llm_limits import LlmLimits, OutputMode
 from zetta.skills.package import SkillPackage, inspect
 
 models = pytest.importorskip("pydantic_ai.models", reason="needs pip install 'zetta[llm]'")
-models.ALLOW_MODEL_REQUESTS = False  # only the fixture below allows them, and only to the fake
 
 
 @pytest.fixture(autouse=True)

@@ -19,7 +19,6 @@ from zetta.skills.evolve.llm_prompt import PromptLimits
 from zetta.skills.package import SkillPackage
 
 models = pytest.importorskip("pydantic_ai.models", reason="needs pip install 'zetta[llm]'")
-models.ALLOW_MODEL_REQUESTS = False  # only the fixture below allows them, and only to the fake
 
 
 @pytest.fixture(autouse=True)

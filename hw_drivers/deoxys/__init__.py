@@ -1,0 +1,1 @@
+"""The wire of deoxys: a Franka arm behind protobuf messages on ZMQ PUB/SUB sockets."""
