@@ -89,7 +89,7 @@ class ArmFacts:
     accepts: tuple[TargetKind, ...] = ("pose",)
     """Kinds of target that the arm follows."""
     workspace_low: tuple[float, ...] = ()
-    """Lower corner of the box that the grip site may be in, base frame; empty where not declared."""
+    """Lower corner of the box for the grip site, base frame; empty where not declared."""
     workspace_high: tuple[float, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
     """Of the driver and the controller; written into every result."""
