@@ -299,7 +299,9 @@ class ArmServer:
         socket.send(bytes(peer), reply_frames(reply))
 
     def _stopped(self, request: Request) -> object:
-        """Answer the stop channel, where everything that can be read means stop."""
+        """Answer the stop channel, where a stop needs no lease, no session and no version."""
+        if request.do != "stop":
+            raise SpecMismatch(f"this socket is for stops, got {request.do!r:.40}")
         by, reason = (str(request.given.get(name, ""))[:200] for name in ("by", "reason"))
         self._halt(f"stopped by {by or 'somebody'}: {reason or 'no reason given'}")
         return {"stopped": True}
