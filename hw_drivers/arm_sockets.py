@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from zmq.auth.thread import ThreadAuthenticator
 
 WAITING: Final = 4
-"""Messages that wait for a slow subscriber; more are dropped, for the newest counts."""
+"""Messages that wait for a slow subscriber; more are dropped."""
 
 
 class Publisher:
     """A bound PUB socket."""
 
-    def __init__(self, bind: str, keys: ServerKeys | None = None) -> None:
-        """Bind.
+    def __init__(self, bind: str, keys: ServerKeys | None = None, waiting: int = WAITING) -> None:
+        """Bind; a slow subscriber misses what exceeds `waiting` messages.
 
         Raises:
             ConfigError: the address may not be bound without keys, or is taken.
@@ -37,7 +37,7 @@ class Publisher:
         self._context = zmq.Context()
         self._gate: ThreadAuthenticator | None = None
         self._socket: Socket = self._context.socket(zmq.PUB)
-        self._socket.sndhwm, self._socket.linger = WAITING, 0
+        self._socket.sndhwm, self._socket.linger = waiting, 0
         self._socket.maxmsgsize = 1024  # subscribers send nothing but subscriptions
         self._socket.handshake_ivl = 5000
         try:

@@ -11,14 +11,14 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias, cast
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
 from zetta.hw_drivers.arm import ArmFacts, ArmMode, ArmReading, ArmTarget, PoseTarget
+from zetta.hw_drivers.frames import product, rotation, rotation_vector
 from zetta.runtime.core import Array, read_only
 from zetta.runtime.errors import SpecMismatch
-from zetta.runtime.tracking import Quat, Vec, quat_of_rotvec, rotation_between, rotvec_of_quat
 
 HOME: Final = (0.4, 0.0, 0.3)
 LOW: Final = (0.1, -0.5, 0.0)
@@ -52,7 +52,7 @@ class SimpleSide:
         self.targets: deque[PoseTarget] = deque(maxlen=kept)
         self._clock, self._t = clock, clock()
         self._pos = np.array(HOME)
-        self._quat: Quat = (1.0, 0.0, 0.0, 0.0)
+        self._quat: Array = np.array([1.0, 0.0, 0.0, 0.0])
         self._opening, self._closing = GRIPPER_MAX, 0.0
         self._target: PoseTarget | None = None
         self._mode: ArmMode = "idle"
@@ -78,7 +78,7 @@ class SimpleSide:
         self._advance()
         return ArmReading(
             t=self._t,
-            joint_pos=read_only([*self._pos, *rotvec_of_quat(self._quat)]),
+            joint_pos=read_only([*self._pos, *rotation_vector(self._quat)]),
             ee_pos=read_only(self._pos),
             ee_quat=read_only(self._quat),
             gripper_opening=self._opening,
@@ -139,22 +139,7 @@ class SimpleSide:
         length = float(np.linalg.norm(way))
         way *= min(1.0, TOP_SPEED * dt / max(length, 1e-12))
         self._pos = self._pos + way
-        turn = rotation_between(self._quat, cast(Quat, tuple(target.ee_quat.tolist())))
-        self._quat = _turned(self._quat, cast(Vec, tuple(share * angle for angle in turn)))
+        left = product(target.ee_quat, self._quat * np.array([-1.0, -1.0, -1.0, 1.0]))
+        self._quat = product(rotation(share * rotation_vector(left)), self._quat)
         self._opening += share * (target.gripper_opening - self._opening)
         self._closing = (self._opening - before) / dt
-
-
-def _turned(quat: Quat, turn: Vec) -> Quat:
-    """Return `quat` turned by a world-frame axis-angle vector."""
-    ax, ay, az, aw = quat_of_rotvec(turn)
-    bx, by, bz, bw = quat
-    product = np.array(
-        (
-            aw * bx + ax * bw + ay * bz - az * by,
-            aw * by - ax * bz + ay * bw + az * bx,
-            aw * bz + ax * by - ay * bx + az * bw,
-            aw * bw - ax * bx - ay * by - az * bz,
-        )
-    )
-    return cast(Quat, tuple((product / np.linalg.norm(product)).tolist()))
