@@ -23,10 +23,10 @@ class Pose:
     def __matmul__(self, other: Pose) -> Pose:
         """Chain: `A_b @ B_c` is the pose of `c` in the frame of `A`.
 
-        >>> quarter = Pose(np.zeros(3), np.array([0.0, 0.0, 0.5**0.5, 0.5**0.5]))
-        >>> ahead = Pose(np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.0, 0.0, 1.0]))
-        >>> (quarter @ ahead).pos.round(6)[:2].tolist()
-        [0.0, 1.0]
+        >>> turned = Pose(np.zeros(3), np.array([0.0, 0.0, 1.0, 0.0]))
+        >>> ahead = Pose(np.array([1.0, 0.0, 0.5]), np.array([0.0, 0.0, 0.0, 1.0]))
+        >>> (turned @ ahead).pos.tolist()
+        [-1.0, 0.0, 0.5]
         """
         return Pose(self.pos + matrix(self.quat) @ other.pos, product(self.quat, other.quat))
 

@@ -21,6 +21,7 @@ import zmq
 from zetta.hw_drivers.arm import ArmFacts, ArmReading, ArmTarget, checked_target
 from zetta.hw_drivers.arm_messages import (
     ARM_PROTOCOL,
+    COMMAND_PORT,
     MAX_BYTES,
     MAX_NAME,
     STOP_PORT,
@@ -47,6 +48,8 @@ from zetta.runtime.wire import Request, from_wire, read_reply, request_frames, u
 
 ASK_AGAIN_S: Final = 0.1
 """Between two requests for an arm that somebody else holds."""
+ASK_WITHIN_S: Final = 0.5
+"""How long a stop asks where it has to go."""
 STOP_TRIES: Final = 4
 STOP_WITHIN_S: Final = 0.25
 """For each try."""
@@ -194,7 +197,7 @@ class ZmqArm:
         """
         with self._stop_lock:
             if self._stop is None:
-                self._stop = Dealer(beside(self._url, STOP_PORT), self._keys)
+                self._stop = Dealer(stop_endpoint(self._url, self._keys), self._keys)
             press_stop(self._stop, self._owner, reason)
 
     def offset(self) -> tuple[float, float]:
@@ -310,6 +313,21 @@ def hello(dealer: Dealer, robot: str, within_s: float) -> Welcome:
             f"{dealer.endpoint} speaks arm protocol {welcome.protocol}, this side {ARM_PROTOCOL}"
         )
     return welcome
+
+
+def stop_endpoint(url: str, keys: ClientKeys | None) -> str:
+    """Return where the stop of an arm is: as its server says, or two ports further if it is mute.
+
+    Raises:
+        SpecMismatch: the server speaks another protocol.
+    """
+    dealer = Dealer(url, keys)
+    try:
+        return beside(url, hello(dealer, "", ASK_WITHIN_S).stop_port)
+    except InfraError:
+        return beside(url, port_of(url) + STOP_PORT - COMMAND_PORT)
+    finally:
+        dealer.close()
 
 
 def press_stop(dealer: Dealer, by: str, reason: str) -> None:

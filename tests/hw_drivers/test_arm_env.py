@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from arm_parts import Served, served, told, until
-from camera_parts import HEIGHT, WIDTH, Still, camera_setup, picture
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.hw_drivers.arm_parts import Served, served, told, until
+from tests.hw_drivers.camera_parts import HEIGHT, WIDTH, Still, camera_setup, picture
 from zetta.hw_drivers.arm import ArmReading
 from zetta.hw_drivers.arm_env import ArmEnv
 from zetta.hw_drivers.arm_setup import ActionSetup, ArmSetup, CameraSetup, read_setup

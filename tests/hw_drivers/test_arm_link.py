@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import zmq
-from arm_parts import RawClient, Served, pose, serve, served, told, until
 
+from tests.hw_drivers.arm_parts import RawClient, Served, pose, serve, served, told, until
 from zetta.hw_drivers.arm import Arm, ArmReading, ArmTarget, JointTarget
 from zetta.hw_drivers.arm_messages import Endpoints, port_of
 from zetta.hw_drivers.simple_side import SimpleSide

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from arm_parts import pose
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.hw_drivers.arm_parts import pose
 from zetta.hw_drivers.arm import JointTarget
 from zetta.hw_drivers.arm_lease import MAX_TTL_S, Ownership
 from zetta.hw_drivers.arm_messages import (

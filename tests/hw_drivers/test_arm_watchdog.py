@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from arm_parts import RawClient, Served, pose, serve, served, told, until
 
+from tests.hw_drivers.arm_parts import RawClient, Served, pose, serve, served, told, until
 from zetta.hw_drivers.simple_side import SimpleSide
 from zetta.hw_drivers.zmq_arm import ZmqArm
 from zetta.runtime.errors import ConnectionLost

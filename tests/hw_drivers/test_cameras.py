@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
-from arm_parts import until
-from camera_parts import HEIGHT, WIDTH, camera_setup, picture
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.hw_drivers.arm_parts import until
+from tests.hw_drivers.camera_parts import HEIGHT, WIDTH, camera_setup, picture
 from zetta.hw_drivers.arm_sockets import Publisher
 from zetta.hw_drivers.camera_sources import check_source, open_camera, open_cameras
 from zetta.hw_drivers.camera_stream import (
