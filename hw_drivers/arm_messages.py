@@ -31,6 +31,14 @@ class Endpoints:
     state: str
     stop: str
 
+    def __post_init__(self) -> None:
+        for endpoint in (self.command, self.state, self.stop):
+            if endpoint.endswith(":5555"):
+                raise ConfigError(
+                    "port 5555 is the default of several other robot systems; take others, such "
+                    f"as {COMMAND_PORT} to {STOP_PORT}"
+                )
+
     @classmethod
     def on(cls, host: str = "127.0.0.1", port: int = COMMAND_PORT) -> Endpoints:
         """Return three ports in a row on `host`; port 0 takes any that are free.
@@ -38,11 +46,6 @@ class Endpoints:
         Raises:
             ConfigError: ports that other systems use by default.
         """
-        if port and 5555 in range(port, port + 3):
-            raise ConfigError(
-                f"port 5555 is the default of several other robot systems, got {port}; take "
-                f"another, such as {COMMAND_PORT}"
-            )
         ports = ["*"] * 3 if port == 0 else [str(port + k) for k in range(3)]
         return cls(*(f"tcp://{host}:{p}" for p in ports))
 

@@ -120,10 +120,33 @@ class CameraSetup:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskSetup:
+    """What the arm may be asked to do."""
+
+    instruction: str
+    max_steps: int
+    """Ticks that it may try."""
+
+    def __post_init__(self) -> None:
+        if not self.instruction.strip() or self.max_steps < 1:
+            raise ConfigError(
+                "a task has an instruction and at least 1 step, got "
+                f"{self.instruction!r:.40} and {self.max_steps}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
 class ArmSetup:
     """An arm as an environment."""
 
     name: str
+    url: str = ""
+    """Command socket of its server, for who connects by this set-up alone."""
+    robot: str = ""
+    """Name of the robot that must be there; empty takes any."""
+    keys: str = ""
+    """Client key file of its server and of its streamed cameras."""
+    tasks: tuple[TaskSetup, ...] = ()
     action: ActionSetup = field(default_factory=ActionSetup)
     cameras: Mapping[str, CameraSetup] = field(default_factory=dict)
     control_hz: float = 20.0
