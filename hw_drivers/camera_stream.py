@@ -7,6 +7,7 @@ on the network is not in that age; it is bounded by what waits, which is one pic
 from __future__ import annotations
 
 import io
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -19,7 +20,7 @@ from PIL import Image as Pillow
 from PIL import UnidentifiedImageError
 
 from zetta.hw_drivers.arm_sockets import Newest, Publisher
-from zetta.hw_drivers.cameras import FIRST_FRAME_S, Frame, NewestFrame
+from zetta.hw_drivers.cameras import FIRST_FRAME_S, CameraSource, Frame, NewestFrame
 from zetta.runtime.core import Image
 from zetta.runtime.curve_keys import ClientKeys, ServerKeys
 from zetta.runtime.errors import InfraError, SpecMismatch
@@ -30,6 +31,10 @@ CAMERA_PORT: Final = 5704
 MAX_SIDE: Final = 4096
 JPEG_QUALITY: Final = 90
 POLL_S: Final = 0.2
+RELAY_S: Final = 0.002
+"""Between two looks for a new picture."""
+RELAYED_AGE_S: Final = 2.0
+"""A camera that is silent for so long is lost."""
 
 Encoding: TypeAlias = Literal["raw", "jpeg"]
 
@@ -102,6 +107,26 @@ class CameraPublisher:
     def close(self) -> None:
         """Close; calling it again does nothing."""
         self._publisher.close()
+
+
+def relay(
+    source: CameraSource,
+    publisher: CameraPublisher,
+    until: Callable[[float], bool],
+    max_age_s: float = RELAYED_AGE_S,
+) -> int:
+    """Send every new picture of `source` until `until`, which waits so long, says so; count them.
+
+    Raises:
+        InfraError: the camera gives no more pictures.
+    """
+    sent, last = 0, -math.inf
+    while not until(RELAY_S):
+        frame = source.latest(max_age_s)
+        if frame.t > last:
+            publisher.send(frame)
+            sent, last = sent + 1, frame.t
+    return sent
 
 
 class StreamedCamera:

@@ -1,7 +1,8 @@
-"""`zetta arms`: is the arm there, does it report, and the stop that a person presses and clears."""
+"""`zetta arms`: look at an arm, stop it, clear a stop, and send the pictures of a camera."""
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Annotated
 
@@ -9,9 +10,12 @@ import typer
 
 from zetta.hw_drivers.arm_check import Finding, check_arm
 from zetta.hw_drivers.arm_setup import read_setup
+from zetta.hw_drivers.camera_sources import open_camera
+from zetta.hw_drivers.camera_stream import CameraPublisher, relay
 from zetta.hw_drivers.zmq_arm import ZmqArm, clear_stop
 from zetta.runtime.cli import output
-from zetta.runtime.curve_keys import ClientKeys, read_client_keys
+from zetta.runtime.curve_keys import ClientKeys, read_client_keys, read_server_keys
+from zetta.runtime.errors import ConfigError, suggest
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, help="Arms.")
 
@@ -79,6 +83,33 @@ def clear(
         output.emit({"arm": url, "was": reason})
     else:
         output.answer(f"cleared; it was {reason}" if reason else "no stop was latched")
+
+
+@app.command("camera")
+def camera(
+    setup: Annotated[Path, typer.Option(help="Set-up (TOML) that declares the camera here.")],
+    name: Annotated[str, typer.Option(help="Name of the camera.")],
+    bind: Annotated[str, typer.Option(help="Where to listen.")] = "tcp://127.0.0.1:5704",
+    jpeg: Annotated[bool, typer.Option("--jpeg", help="Send JPEG instead of raw rows.")] = False,
+    keys: Annotated[
+        Path | None, typer.Option(help="Server key file; without it only loopback is bound.")
+    ] = None,
+) -> None:
+    """Send the pictures of a camera on this machine to whoever listens, until Ctrl-C."""
+    cameras = read_setup(setup).cameras
+    if name not in cameras:
+        raise ConfigError(f"{setup} has no camera {name!r}; {suggest(name, cameras)}")
+    served = None if keys is None else read_server_keys(keys)
+    publisher = CameraPublisher(bind, name, "jpeg" if jpeg else "raw", served)
+    try:
+        source = open_camera(name, cameras[name])
+        output.note(f"sending the camera {name!r} at {publisher.endpoint}; Ctrl-C ends it")
+        try:
+            relay(source, publisher, threading.Event().wait)
+        finally:
+            source.close()
+    finally:
+        publisher.close()
 
 
 def _row(finding: Finding) -> list[str]:

@@ -27,6 +27,7 @@ from zetta.hw_drivers.camera_stream import (
     StreamedCamera,
     decoded,
     encoded,
+    relay,
 )
 from zetta.hw_drivers.cameras import CapturedCamera, Frame, NewestFrame
 from zetta.runtime.core import Image
@@ -66,6 +67,18 @@ def test_streamed_picture_arrives_with_its_age_and_depth(encoding: Encoding) -> 
     assert time.monotonic() - frame.t >= 3.0
     assert frame.depth is not None
     assert frame.depth[0, 0] == 0.75
+
+
+def test_relay_sends_each_picture_once_and_ends_with_its_camera() -> None:
+    device, publisher = Grabs(5), CameraPublisher("tcp://127.0.0.1:*", "front")
+    source = CapturedCamera("front", lambda: device)
+    assert device.released.wait(20.0)
+    looks = iter([False] * 3 + [True])
+    assert relay(source, publisher, lambda _: next(looks), 60.0) == 1
+    with pytest.raises(InfraError, match="the cable is loose"):
+        relay(source, publisher, lambda _: False, 0.0)
+    source.close()
+    publisher.close()
 
 
 def test_picture_grows_old_when_its_publisher_falls_silent() -> None:
