@@ -68,9 +68,10 @@ def serve(
     keys: ServerKeys | None = None,
     clock: Callable[[], float] = time.monotonic,
     latch: Path | None = None,
+    lease_s: float = 5.0,
 ) -> Served:
-    """Start a server in a thread."""
-    settings = ServerSettings(endpoints or Endpoints.on(port=0), latch=latch)
+    """Start a server in a thread; its lease outlasts the pauses of a busy machine."""
+    settings = ServerSettings(endpoints or Endpoints.on(port=0), latch=latch, lease_s=lease_s)
     server = ArmServer(side, guard, settings, keys, clock)
     ended = threading.Event()
     thread = threading.Thread(target=server.serve, args=(ended.is_set,), daemon=True)

@@ -19,8 +19,8 @@ SETUP = """
 name = "bench"
 url = "{url}"
 robot = "{robot}"
-max_state_age_s = 2.0
-command_ttl_s = 0.5
+max_state_age_s = 10.0
+command_ttl_s = 0.9
 [[tasks]]
 instruction = "put the bowl on the plate"
 max_steps = 10

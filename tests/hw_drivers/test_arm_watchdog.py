@@ -82,8 +82,8 @@ def test_heartbeats_do_not_feed_the_watchdog() -> None:
         arm.connect()
         arm.command(pose(y=0.1))
         until(lambda: told(side) == ["send", "hold"], "one command and then a hold")
-        until(lambda: arm.state().mode == "holding", "the state says so")
-        assert "no command" in arm.state().reason
+        until(lambda: arm.state(10.0).mode == "holding", "the state says so")
+        assert "no command" in arm.state(10.0).reason
         assert arm.counts()["watchdog"] == 1
         arm.command(pose(y=0.1))  # the lease was kept all the time
         until(lambda: told(side)[2:] == ["send", "hold"], "the next command counts again")
@@ -91,7 +91,7 @@ def test_heartbeats_do_not_feed_the_watchdog() -> None:
 
 def test_program_that_slept_longer_than_its_lease_moves_nothing_when_it_wakes() -> None:
     side = SimpleSide()
-    with served(side) as running, child(running) as process:
+    with served(side, lease_s=1.0) as running, child(running) as process:
         os.kill(process.pid, signal.SIGSTOP)
         until(lambda: told(side)[-1] == "hold", "the arm holds")
         taken = ZmqArm(running.url, owner="next")
