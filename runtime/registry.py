@@ -43,6 +43,9 @@ ARMS: Mapping[str, str] = {
 
 ORACLE_PREFIX = "oracle/"
 """Policies of this prefix are scripted drivers that read simulator truth."""
+ARM_PREFIX = "arm:"
+"""Before the set-up file of an arm, which then stands where a simulator could."""
+ARM_SOURCE = "zetta.hw_drivers.arm_source:load"
 AGENT_PREFIX = "agent/"
 """Policies of this prefix are agents, which drive through semantic commands."""
 
@@ -57,13 +60,26 @@ def names(group: str) -> tuple[str, ...]:
 
 
 def simulator(name: str) -> Simulator:
-    """Return the simulator called `name`.
+    """Return the simulator called `name`, or the arm of `arm:FILE`.
 
     Raises:
-        ConfigError: unknown name.
+        ConfigError: unknown name, or no set-up of an arm.
     """
+    if is_arm(name):
+        module, _, attribute = ARM_SOURCE.partition(":")
+        source = cast(Callable[[str], Simulator], getattr(import_module(module), attribute))
+        return source(name)
     factory = cast(Callable[[], Simulator], _resolve("sims", name))
     return factory()
+
+
+def is_arm(name: str) -> bool:
+    """Say whether `name` stands for a real arm, which moves in real time and cannot be undone.
+
+    >>> is_arm("arm:bench.toml"), is_arm("toy")
+    (True, False)
+    """
+    return name.startswith(ARM_PREFIX)
 
 
 def policy(name: str) -> Policy:

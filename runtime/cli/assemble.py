@@ -120,6 +120,10 @@ class Assembler:
         """
         check_options(spec)
         check_inference(spec, clock is not None)
+        if registry.is_arm(spec.sim) and clock is None:
+            raise ConfigError(
+                f"{spec.sim} is an arm and moves in real time; add --realtime, or use a simulator"
+            )
         simulator = find_simulator(spec.sim)
         scene = find_scene(simulator, spec)
         policy = self._policy(spec)

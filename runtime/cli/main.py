@@ -29,6 +29,7 @@ VERBS: Final[Mapping[str, str]] = {
     "drive": "let an agent drive through semantic commands: script, person, model",
     "mcp": "let an agentic client drive, through the Model Context Protocol",
     "sims": "list simulators and how to install them",
+    "arms": "look at an arm, stop it, clear a stop, send a camera",
     "evolve": "turn failures into skills, through an honest gate",
     "critics": "list, check, replay and calibrate critics",
     "skills": "make, check and sign skills; keep, try and carry a library of them",
@@ -55,6 +56,7 @@ EXTRA_OF_PACKAGE: Final[Mapping[str, str]] = {
     "mcp": "mcp",
     "mcp_types": "mcp",
     "starlette": "mcp",
+    "cv2": "cameras",
     "uvicorn": "mcp",
 }
 

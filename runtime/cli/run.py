@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from zetta.runtime import registry
 from zetta.runtime.cli import output
 from zetta.runtime.cli.assemble import find_simulator
 from zetta.runtime.cli.options import check_inference, check_options
@@ -15,10 +16,14 @@ from zetta.runtime.cli.run_answer import carry_out, tell
 from zetta.runtime.cli.run_episodes import Manner
 from zetta.runtime.cli.run_plan import DEFAULTS, Wishes, plan
 from zetta.runtime.core import Simulator
+from zetta.runtime.errors import ConfigError
 
 
 def command(
     sim: Annotated[str, typer.Option(help="Simulator; `zetta sims list` names them.")] = "libero",
+    arm: Annotated[
+        Path | None, typer.Option(help="Set-up file of a real arm, in place of a simulator.")
+    ] = None,
     suite: Annotated[str | None, typer.Option(help="Suite of tasks.")] = None,
     task: Annotated[str | None, typer.Option(help="Task number, or 0,2-4, or all.")] = None,
     init: Annotated[
@@ -77,7 +82,11 @@ def command(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Run episodes of a policy in a simulator and watch them."""
+    """Run episodes of a policy in a simulator, or one on an arm, and watch them."""
+    if arm is not None:
+        sim, realtime = registry.ARM_PREFIX + str(arm), True
+    if registry.is_arm(sim) and not show_list:
+        _check_arm(policy, episodes)
     simulator = find_simulator(sim)
     if show_list:
         _list(simulator, suite, as_json)
@@ -101,6 +110,18 @@ def command(
     failed = require_success and not all(report.success for report in answer.reports)
     if failed or len(answer.scored) < len(answer.reports):
         raise typer.Exit(1)
+
+
+def _check_arm(policy: str | None, episodes: int) -> None:
+    """Refuse what a simulator may do and an arm should not.
+
+    Raises:
+        ConfigError: nobody was chosen to drive, or several episodes are asked for.
+    """
+    if policy is None:
+        raise ConfigError("say who drives the arm: --policy NAME")
+    if episodes != 1:
+        raise ConfigError("an arm runs one episode at a time: a person sets the scene before each")
 
 
 def _list(simulator: Simulator, suite: str | None, as_json: bool) -> None:

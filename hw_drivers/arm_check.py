@@ -1,0 +1,192 @@
+"""What an arm and its cameras lack, found by looking only: nothing is taken hold of or moved."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+import numpy as np
+
+from zetta.hw_drivers.arm import ArmFacts, ArmReading
+from zetta.hw_drivers.arm_messages import MAX_BYTES, Beat, StateMessage, Welcome, beside
+from zetta.hw_drivers.arm_setup import ArmSetup
+from zetta.hw_drivers.arm_sockets import Newest
+from zetta.hw_drivers.camera_sources import open_camera
+from zetta.hw_drivers.clock_offset import ClockOffset
+from zetta.hw_drivers.zmq_arm import hello
+from zetta.runtime.curve_keys import ClientKeys
+from zetta.runtime.errors import ConfigError, SpecMismatch, ZettaError
+from zetta.runtime.transport import Dealer
+from zetta.runtime.wire import from_wire, unpack
+
+State: TypeAlias = Literal["good", "note", "wrong"]
+
+WATCHED_S: Final = 1.0
+"""How long the stream of states is watched."""
+BEATS: Final = 8
+FARTHEST_M: Final = 3.0
+"""No table-top arm reaches so far; a pose beyond it is in other units."""
+LARGEST_RAD: Final = 4.0 * math.pi
+WIDEST_M: Final = 0.5
+OLDEST_S: Final = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at."""
+
+    name: str
+    state: State
+    said: str
+
+
+def check_arm(
+    url: str, setup: ArmSetup | None = None, robot: str = "", keys: ClientKeys | None = None
+) -> tuple[Finding, ...]:
+    """Look at an arm, and at the cameras of its set-up.
+
+    Raises:
+        ConfigError: the URL is no place that can be connected to.
+        InfraError: nobody answers there.
+        SpecMismatch: it is another robot, or speaks another protocol.
+    """
+    dealer = Dealer(url, keys)
+    try:
+        welcome = hello(dealer, robot, 5.0)
+        offset, trouble = _clocks(dealer)
+        found = [
+            Finding("robot", "good", f"{welcome.arm.robot} ({welcome.arm.model})"),
+            *_limits(welcome.arm),
+            _clock(offset),
+            *_states(beside(url, welcome.state_port), welcome, offset, trouble, keys),
+        ]
+    finally:
+        dealer.close()
+    if setup is not None:
+        if "pose" not in welcome.arm.accepts:
+            found.append(Finding("targets", "wrong", f"takes {welcome.arm.accepts}, not poses"))
+        found += [_camera(name, setup, keys) for name in setup.cameras]
+    return tuple(found)
+
+
+def _clocks(dealer: Dealer) -> tuple[ClockOffset, str]:
+    offset, trouble = ClockOffset(), ""
+    for _ in range(BEATS):
+        t0 = time.monotonic()
+        beat = from_wire(Beat, dealer.call("beat", {"lease": ""}, 2.0))
+        offset.add(t0, beat.t_received, beat.t_sent, time.monotonic())
+        trouble = beat.trouble
+    return offset, trouble
+
+
+def _clock(offset: ClockOffset) -> Finding:
+    bound = offset.bound(time.monotonic())
+    said = f"known to {1000.0 * bound:.2f} ms"
+    return Finding("clock", "good" if bound < 0.01 else "note", said)
+
+
+def _limits(facts: ArmFacts) -> list[Finding]:
+    found = []
+    low, high = facts.joint_low, facts.joint_high
+    if len(low) != len(facts.joints) or len(high) != len(facts.joints):
+        found.append(Finding("joint limits", "wrong", "the driver does not tell them"))
+    elif not all(a < b and math.isfinite(b - a) for a, b in zip(low, high, strict=True)):
+        found.append(Finding("joint limits", "wrong", f"not from low to high: {low}, {high}"))
+    else:
+        found.append(Finding("joint limits", "good", f"{len(low)} joints"))
+    if len(facts.workspace_low) != 3 or len(facts.workspace_high) != 3:
+        found.append(Finding("workspace", "wrong", "no box is declared for the hand"))
+    else:
+        box = f"{facts.workspace_low} to {facts.workspace_high} m"
+        found.append(Finding("workspace", "good", box))
+    if not 0.0 < facts.gripper_max < WIDEST_M:
+        said = f"opens {facts.gripper_max:g}; metres are wanted"
+        found.append(Finding("gripper", "wrong", said))
+    return found
+
+
+def _states(
+    endpoint: str,
+    welcome: Welcome,
+    offset: ClockOffset,
+    trouble: str,
+    keys: ClientKeys | None,
+) -> list[Finding]:
+    states = Newest(endpoint, keys, MAX_BYTES)
+    first: StateMessage | None = None
+    last: StateMessage | None = None
+    began = until = time.monotonic()
+    try:
+        while time.monotonic() < until + WATCHED_S:
+            raw = states.receive(WATCHED_S)
+            if raw is None:
+                continue
+            last = from_wire(StateMessage, unpack(raw))
+            if first is None:
+                first, began = last, time.monotonic()
+                until = began
+    except SpecMismatch as error:
+        return [Finding("state", "wrong", str(error))]
+    finally:
+        states.close()
+    if first is None or last is None:
+        why = trouble or f"nothing came from {endpoint} within {WATCHED_S:g} s; is the port open?"
+        return [Finding("state", "wrong", f"no state: {why}")]
+    now = time.monotonic()
+    age = now + offset.seconds - last.reading.t
+    hz = (last.number - first.number) / max(now - began, 1e-9)
+    held = f", held by {last.owner}" if last.owner else ", held by nobody"
+    return [
+        Finding("state", "good" if age < OLDEST_S else "wrong", f"{1000.0 * age:.0f} ms old{held}"),
+        Finding("state rate", "good" if hz > 0.5 * welcome.state_hz else "note", f"{hz:.0f} Hz"),
+        _mode(last.reading),
+        *units(last.reading, welcome.arm),
+    ]
+
+
+def _mode(reading: ArmReading) -> Finding:
+    said = f"{reading.mode}: {reading.reason}" if reading.reason else reading.mode
+    usable = reading.mode not in ("stopped", "fault")
+    return Finding("mode", "good" if usable else "wrong", said)
+
+
+def units(reading: ArmReading, facts: ArmFacts) -> list[Finding]:
+    """Say which numbers of a reading cannot be in the units that they should be in."""
+    wrong = []
+    norm = float(np.linalg.norm(reading.ee_quat))
+    if not abs(norm - 1.0) < 1e-2:
+        wrong.append(f"the quaternion has length {norm:g}")
+    if not float(np.linalg.norm(reading.ee_pos)) < FARTHEST_M:
+        wrong.append(f"the hand is at {reading.ee_pos.round(2).tolist()}: metres are wanted")
+    if not float(np.abs(reading.joint_pos).max(initial=0.0)) < LARGEST_RAD:
+        wrong.append(f"a joint stands at {np.abs(reading.joint_pos).max():g}: radians are wanted")
+    if len(reading.joint_pos) != len(facts.joints):
+        wrong.append(f"{len(reading.joint_pos)} joints report, {len(facts.joints)} have names")
+    if not -0.01 <= reading.gripper_opening < WIDEST_M:
+        wrong.append(f"the gripper is open by {reading.gripper_opening:g}: metres are wanted")
+    if wrong:
+        return [Finding("units", "wrong", "; ".join(wrong))]
+    return [Finding("units", "good", "SI, as far as the numbers tell")]
+
+
+def _camera(name: str, setup: ArmSetup, keys: ClientKeys | None) -> Finding:
+    label = f"camera {name}"
+    try:
+        source = open_camera(name, setup.cameras[name], keys)
+    except (ZettaError, ConfigError) as error:
+        return Finding(label, "wrong", str(error))
+    try:
+        time.sleep(2.0 * setup.max_frame_age_s)  # the first picture says nothing about the next
+        frame = source.latest(setup.max_frame_age_s)
+    except ZettaError as error:
+        return Finding(label, "wrong", str(error))
+    finally:
+        source.close()
+    if int(np.ptp(frame.image)) < 8:
+        return Finding(label, "wrong", "the picture has one colour only; is the lens covered?")
+    age = time.monotonic() - frame.t
+    return Finding(
+        label, "good", f"{frame.image.shape[1]} x {frame.image.shape[0]}, {age:.2f} s old"
+    )

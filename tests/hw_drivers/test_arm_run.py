@@ -1,0 +1,96 @@
+"""`zetta run --arm`: the command that drives an arm."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.hw_drivers.arm_parts import served, told
+from zetta.hw_drivers.simple_side import SimpleSide
+from zetta.runtime import registry
+from zetta.runtime.cli import main as cli
+from zetta.runtime.cli.assemble import Assembler
+from zetta.runtime.core import Init, RunSpec, Simulator
+from zetta.runtime.errors import ConfigError
+
+SETUP = """
+name = "bench"
+url = "{url}"
+robot = "{robot}"
+max_state_age_s = 10.0
+command_ttl_s = 0.9
+[[tasks]]
+instruction = "put the bowl on the plate"
+max_steps = 10
+"""
+
+
+def run(*argv: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["run", *argv])
+    return int(ended.value.code or 0)
+
+
+def test_policy_drives_an_arm_by_its_setup(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    side = SimpleSide()
+    file = tmp_path / "arm.toml"
+    with served(side) as running:
+        file.write_text(SETUP.format(url=running.url, robot="simple"))
+        where = ("--arm", str(file), "--out", str(tmp_path / "run"), "--json")
+        assert run(*where, "--policy", "random") == 0
+        answer = json.loads(capsys.readouterr().out)
+        # The newest of two that wait is carried out, so a stalled machine may leave one out.
+        sent = told(side).count("send")
+        assert 1 <= sent <= 10
+        assert told(side)[-1] == "hold"  # the program ended, the arm holds
+    (episode,) = answer["episodes"]
+    assert (episode["ticks"], episode["reason"], episode["error"]) == (10, "truncated", None)
+    assert episode["instruction"] == "put the bowl on the plate"
+    assert not episode["success"]
+
+
+def test_wrong_robot_is_an_error_and_nothing_moves(tmp_path: Path) -> None:
+    side = SimpleSide()
+    file = tmp_path / "arm.toml"
+    with served(side) as running:
+        file.write_text(SETUP.format(url=running.url, robot="other"))
+        where = ("--arm", str(file), "--out", str(tmp_path / "run"), "--json")
+        assert run(*where, "--policy", "random") == 1
+    assert "send" not in told(side)
+
+
+def test_arm_wants_a_driver_one_episode_and_real_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "arm.toml"
+    file.write_text(SETUP.format(url="tcp://127.0.0.1:5701", robot=""))
+    for more, said in (
+        ((), "say who drives"),
+        (("--policy", "random", "--episodes", "2"), "one episode at a time"),
+    ):
+        assert run("--arm", str(file), *more) != 0
+        assert said in capsys.readouterr().err
+    spec = RunSpec(f"arm:{file}", "arm", 0, Init(0), policy="random")
+    with pytest.raises(ConfigError, match="moves in real time"):
+        Assembler().assemble(spec)
+
+
+def test_setup_of_an_arm_lists_its_tasks(tmp_path: Path) -> None:
+    file = tmp_path / "arm.toml"
+    file.write_text(SETUP.format(url="tcp://127.0.0.1:5701", robot=""))
+    source: Simulator = registry.simulator(f"arm:{file}")
+    assert source.suites() == {"arm": 1}
+    assert source.task("arm", 0).max_steps == 10
+    with pytest.raises(ConfigError, match="has the tasks 0-0"):
+        source.task("arm", 1)
+    with pytest.raises(ConfigError, match="no suite"):
+        source.task("bowls", 0)
+    with pytest.raises(ConfigError, match="simulator truth"):
+        source.expert(None)  # type: ignore[arg-type]
+    file.write_text('name = "bench"')
+    with pytest.raises(ConfigError, match="declares no url"):
+        registry.simulator(f"arm:{file}")
