@@ -135,9 +135,7 @@ class Dealer:
         socket.sndhwm = socket.rcvhwm = WAITING_MESSAGES
         socket.reconnect_ivl, socket.reconnect_ivl_max = 50, 1000
         if self._keys is not None:
-            socket.curve_serverkey = self._keys.server.encode()
-            socket.curve_publickey = self._keys.public.encode()
-            socket.curve_secretkey = self._keys.secret.encode()
+            present_keys(socket, self._keys)
         monitor = socket.get_monitor_socket(_LOST | _REFUSED)
         monitor.linger = 0
         try:
@@ -186,8 +184,10 @@ class Dealer:
 class Router:
     """The server's end: a bound ROUTER socket that never blocks when it sends."""
 
-    def __init__(self, bind: str, keys: ServerKeys | None = None) -> None:
-        """Bind.
+    def __init__(
+        self, bind: str, keys: ServerKeys | None = None, max_bytes: int = MAX_MESSAGE_BYTES
+    ) -> None:
+        """Bind; a peer that sends a frame of more than `max_bytes` is cut off.
 
         Raises:
             ConfigError: the address may not be bound without keys, or is taken.
@@ -198,7 +198,7 @@ class Router:
         self._gate: ThreadAuthenticator | None = None
         self.socket = self._context.socket(zmq.ROUTER)
         try:
-            self._set_up(keys)
+            self._set_up(keys, max_bytes)
             self.socket.bind(bind)
         except zmq.ZMQError as error:
             self.close(0)
@@ -207,22 +207,16 @@ class Router:
             ) from error
         self.endpoint = self.socket.getsockopt_string(zmq.LAST_ENDPOINT)
 
-    def _set_up(self, keys: ServerKeys | None) -> None:
-        self.socket.maxmsgsize = MAX_MESSAGE_BYTES
+    def _set_up(self, keys: ServerKeys | None, max_bytes: int) -> None:
+        self.socket.maxmsgsize = max_bytes
         self.socket.rcvhwm = self.socket.sndhwm = WAITING_MESSAGES
         self.socket.router_handover = False
         self.socket.tcp_keepalive = 1
         self.socket.handshake_ivl = 5000
         # A peer that vanished without closing is dropped, and what waits for it with it.
         self.socket.heartbeat_ivl, self.socket.heartbeat_timeout = 10_000, 60_000
-        if keys is None:
-            return
-        self._gate = ThreadAuthenticator(self._context)
-        self._gate.start()
-        self._gate.configure_curve_callback("*", _KnownClients(keys))
-        self.socket.curve_server = True
-        self.socket.curve_publickey = keys.public.encode()
-        self.socket.curve_secretkey = keys.secret.encode()
+        if keys is not None:
+            self._gate = ask_for_keys(self._context, self.socket, keys)
 
     def receive(self) -> list[Frame] | None:
         """Return the next message, its sender first; None when none is waiting."""
@@ -257,6 +251,26 @@ class _KnownClients:
     def callback(self, domain: str, key: bytes) -> bool:
         """Tell whether `key`, in Z85, is known."""
         return key.decode("ascii", "replace") in self._known
+
+
+def ask_for_keys(
+    context: zmq.Context[Socket], socket: Socket, keys: ServerKeys
+) -> ThreadAuthenticator:
+    """Let only known clients in to `socket`, which is not bound yet; stop the result at the end."""
+    gate = ThreadAuthenticator(context)
+    gate.start()
+    gate.configure_curve_callback("*", _KnownClients(keys))
+    socket.curve_server = True
+    socket.curve_publickey = keys.public.encode()
+    socket.curve_secretkey = keys.secret.encode()
+    return gate
+
+
+def present_keys(socket: Socket, keys: ClientKeys) -> None:
+    """Encrypt `socket`, which is not connected yet, and say who we are."""
+    socket.curve_serverkey = keys.server.encode()
+    socket.curve_publickey = keys.public.encode()
+    socket.curve_secretkey = keys.secret.encode()
 
 
 def check_bind(endpoint: str, keys: bool) -> None:

@@ -55,6 +55,7 @@ EXTRA_OF_PACKAGE: Final[Mapping[str, str]] = {
     "mcp": "mcp",
     "mcp_types": "mcp",
     "starlette": "mcp",
+    "cv2": "cameras",
     "uvicorn": "mcp",
 }
 

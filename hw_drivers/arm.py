@@ -1,0 +1,248 @@
+"""The words of arms: what an arm reports, what it is told, and who speaks for it.
+
+Poses are those of the grip site in the arm's own base frame (`T_base_ee`); whoever needs the world
+frame converts once, in the environment. SI units, quaternions xyzw, joint angles in radians. Times
+are seconds of a monotonic clock: `ArmReading.t` of the robot's, ages of nobody else's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+
+from zetta.runtime.core import Array, read_only
+from zetta.runtime.errors import SpecMismatch
+
+ArmMode: TypeAlias = Literal["idle", "moving", "holding", "stopped", "fault"]
+"""`idle`: powered, nothing was asked. `moving`: follows targets. `holding`: keeps its place because
+nobody commands it. `stopped`: a stop is latched until a person clears it. `fault`: cannot move."""
+
+TargetKind: TypeAlias = Literal["pose", "joints"]
+
+UNIT_TOLERANCE: Final = 1e-3
+"""A quaternion may be so far from unit length before it counts as no rotation."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArmReading:
+    """What one arm reports at one instant."""
+
+    t: float
+    """When it was measured, by the robot's monotonic clock."""
+    joint_pos: Array
+    """Radians. Shape (J,)."""
+    ee_pos: Array
+    """Grip site in the arm's base frame, metres. Shape (3,)."""
+    ee_quat: Array
+    """Its orientation in the base frame, xyzw. Shape (4,)."""
+    gripper_opening: float
+    """Distance between the fingers, metres."""
+    gripper_velocity: float = 0.0
+    """Rate of change of the opening, m/s; negative while closing."""
+    mode: ArmMode = "idle"
+    reason: str = ""
+    """Why it holds, was stopped or is at fault; empty otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class PoseTarget:
+    """Where the grip site shall be. The arm goes there and stays: a target is no velocity."""
+
+    ee_pos: Array
+    """Base frame, metres. Shape (3,)."""
+    ee_quat: Array
+    """Base frame, xyzw. Shape (4,)."""
+    gripper_opening: float
+    """Wanted distance between the fingers, metres."""
+
+
+@dataclass(frozen=True, slots=True)
+class JointTarget:
+    """Where the joints shall be."""
+
+    joint_pos: Array
+    """Radians. Shape (J,)."""
+    gripper_opening: float
+    """Wanted distance between the fingers, metres."""
+
+
+ArmTarget: TypeAlias = PoseTarget | JointTarget
+
+
+@dataclass(frozen=True, slots=True)
+class ArmFacts:
+    """What an arm is; told once to whoever connects."""
+
+    robot: str
+    """Name of this very robot: a client may insist on it."""
+    model: str
+    joints: tuple[str, ...]
+    """Names of the joints, in the order of `ArmReading.joint_pos`."""
+    joint_low: tuple[float, ...]
+    """Lower limits, radians; empty where the driver does not know them."""
+    joint_high: tuple[float, ...]
+    gripper_max: float
+    """Opening of the open gripper, metres."""
+    accepts: tuple[TargetKind, ...] = ("pose",)
+    """Kinds of target that the arm follows."""
+    workspace_low: tuple[float, ...] = ()
+    """Lower corner of the box for the grip site, base frame; empty where not declared."""
+    workspace_high: tuple[float, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
+    """Of the driver and the controller; written into every result."""
+
+
+class RobotSide(Protocol):
+    """What a driver, or a twin, gives the server that stands beside the robot.
+
+    One thread calls all of it, at the rate of the state stream, so nothing here may wait: a call
+    that takes longer than a period delays the watchdog by as much.
+    """
+
+    @property
+    def facts(self) -> ArmFacts:
+        """Return what the arm is; it never changes."""
+        ...
+
+    def read(self) -> ArmReading:
+        """Return the latest reading; `t` is of the clock that the server was given.
+
+        Raises:
+            InfraError: the robot does not report; the server then holds and says `fault`.
+        """
+        ...
+
+    def send(self, target: ArmTarget) -> None:
+        """Begin to go to `target`; it replaces the one before.
+
+        Raises:
+            InfraError: the robot does not take it; the server then holds and says `fault`.
+            SafetyStop: it must not go there; the server then stops, latched.
+        """
+        ...
+
+    def hold(self) -> None:
+        """Keep the present place; forget the target. Called again and again: idempotent."""
+        ...
+
+    def stop(self) -> None:
+        """Stop as fast as the robot can, and do not move until `clear`. Idempotent."""
+        ...
+
+    def clear(self) -> None:
+        """A person has cleared the stop: keep the present place and take targets again."""
+        ...
+
+    def close(self) -> None:
+        """Hold and free everything; calling it again does nothing."""
+        ...
+
+
+class Guard(Protocol):
+    """Stands before every command on the robot's side. `safety.py` has one; `OPEN` is for tests."""
+
+    def admit(self, target: ArmTarget, reading: ArmReading) -> ArmTarget:
+        """Return what may be sent: `target` itself, or one that was brought within the limits.
+
+        Args:
+            target: checked for shape and finiteness already.
+            reading: the latest one; its `t` is the present, within a period.
+
+        Raises:
+            SafetyStop: it must not be sent at all; the server stops, latched, with this reason.
+        """
+        ...
+
+
+class _Open:
+    """Lets everything pass."""
+
+    def admit(self, target: ArmTarget, reading: ArmReading) -> ArmTarget:
+        """Return `target`."""
+        del reading
+        return target
+
+
+OPEN: Final[Guard] = _Open()
+
+
+@runtime_checkable
+class Arm(Protocol):
+    """An arm as a program sees it, wherever it stands."""
+
+    def connect(self, within_s: float = 5.0) -> ArmFacts:
+        """Reach the arm and take hold of it; again after it was lost.
+
+        Raises:
+            Timeout: nobody answers; the message names the endpoint.
+            InfraError: somebody else holds it.
+            SpecMismatch: it is another robot, or speaks another protocol.
+        """
+        ...
+
+    def state(self, max_age_s: float = 0.1) -> ArmReading:
+        """Return the latest reading, not older than `max_age_s`.
+
+        Raises:
+            Timeout: there is none so fresh.
+            ConnectionLost: the server was restarted, or the hold on the arm is lost.
+        """
+        ...
+
+    def command(self, target: ArmTarget, ttl_s: float = 0.1) -> None:
+        """Send a target that must not be executed later than `ttl_s` from now.
+
+        Raises:
+            SafetyStop: a stop is latched.
+            ConnectionLost: the server was restarted, or the hold on the arm is lost.
+            SpecMismatch: no target of this arm.
+        """
+        ...
+
+    def stop(self, reason: str) -> None:
+        """Stop the arm at once; it stays stopped until a person clears it.
+
+        Raises:
+            Timeout: the robot's side did not confirm; use the emergency stop.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of the arm, which then holds; calling it again does nothing."""
+        ...
+
+
+def checked_target(target: ArmTarget, facts: ArmFacts) -> ArmTarget:
+    """Return `target` with private arrays, if `facts` say that the arm can follow it at all.
+
+    Raises:
+        SpecMismatch: another kind or length than the arm takes, not finite, or no rotation.
+    """
+    kind: TargetKind = "pose" if isinstance(target, PoseTarget) else "joints"
+    if kind not in facts.accepts:
+        raise SpecMismatch(
+            f"{facts.robot} takes {' or '.join(facts.accepts)} targets, got a {kind} target"
+        )
+    opening = float(target.gripper_opening)
+    if not 0.0 <= opening <= facts.gripper_max + 1e-6:
+        raise SpecMismatch(
+            f"the gripper of {facts.robot} opens 0 to {facts.gripper_max:g} m, got {opening:g} m"
+        )
+    if isinstance(target, PoseTarget):
+        quat = _finite(target.ee_quat, 4, "quaternion")
+        if abs(float(np.linalg.norm(quat)) - 1.0) > UNIT_TOLERANCE:
+            raise SpecMismatch(
+                f"a quaternion has length 1, got {float(np.linalg.norm(quat)):g}; give it as xyzw"
+            )
+        return PoseTarget(_finite(target.ee_pos, 3, "position"), quat, opening)
+    return JointTarget(_finite(target.joint_pos, len(facts.joints), "joint target"), opening)
+
+
+def _finite(values: Array, size: int, name: str) -> Array:
+    array = read_only(values)
+    if array.shape != (size,) or not np.isfinite(array).all():
+        raise SpecMismatch(f"a {name} is {size} finite numbers, got {array.tolist()!r:.80}")
+    return array

@@ -1,0 +1,207 @@
+"""What crosses the link between a program and the robot's side.
+
+Three sockets: commands (and everything that is answered), the stream of states, and the stop. The
+envelopes are those of `zetta.runtime.wire`; the link has a version of its own, told in the hello.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from zetta.hw_drivers.arm import ArmFacts, ArmReading, ArmTarget, JointTarget, PoseTarget
+from zetta.runtime.errors import ConfigError, SpecMismatch
+from zetta.runtime.wire import from_wire, to_wire
+
+ARM_PROTOCOL: Final = 1
+"""Raised when an old peer could misread a message."""
+COMMAND_PORT, STATE_PORT, STOP_PORT = 5701, 5702, 5703
+MAX_BYTES: Final = 2**16
+"""No message of the link is nearly as large; whoever sends more is cut off."""
+MAX_NAME: Final = 64
+"""Characters of an owner's or a person's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoints:
+    """Where the three sockets of one robot are."""
+
+    command: str
+    state: str
+    stop: str
+
+    @classmethod
+    def on(cls, host: str = "127.0.0.1", port: int = COMMAND_PORT) -> Endpoints:
+        """Return three ports in a row on `host`; port 0 takes any that are free.
+
+        Raises:
+            ConfigError: ports that other systems use by default.
+        """
+        if port and 5555 in range(port, port + 3):
+            raise ConfigError(
+                f"port 5555 is the default of several other robot systems, got {port}; take "
+                f"another, such as {COMMAND_PORT}"
+            )
+        ports = ["*"] * 3 if port == 0 else [str(port + k) for k in range(3)]
+        return cls(*(f"tcp://{host}:{p}" for p in ports))
+
+
+@dataclass(frozen=True, slots=True)
+class Welcome:
+    """The answer to a hello."""
+
+    protocol: int
+    session: str
+    """Differs for every start of the server: what was meant for another one is void."""
+    arm: ArmFacts
+    state_port: int
+    stop_port: int
+    state_hz: float
+    watchdog_s: float
+    """Without a command for so long, the arm holds."""
+    lease_s: float
+    """Without a heartbeat for so long, the arm is free for others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """The answer to a heartbeat."""
+
+    t_received: float
+    """By the robot's clock, as is `t_sent`."""
+    t_sent: float
+    session: str
+    held: bool
+    """The lease that was shown is the present one."""
+    trouble: str = ""
+    """Why there is no state, where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateMessage:
+    """One message of the stream of states."""
+
+    protocol: int
+    session: str
+    number: int
+    """Counts the messages of a session."""
+    reading: ArmReading
+    owner: str = ""
+    """Who holds the arm; empty for nobody."""
+    seq: int = 0
+    """Number of the last command of the present lease that was sent on to the arm."""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """What happened so far, by `COUNTED`."""
+
+
+COUNTED: Final[Mapping[str, str]] = {
+    "sent": "commands that were sent on to the arm",
+    "superseded": "commands that a newer one overtook before the arm saw them",
+    "duplicate": "commands that came twice",
+    "reordered": "commands that came behind a newer one",
+    "expired": "commands whose time was over",
+    "clock": "commands whose time lay too far ahead: the clocks disagree",
+    "session": "commands meant for an earlier start of the server",
+    "owner": "commands of somebody who does not hold the arm",
+    "refused": "commands that the arm cannot follow",
+    "latched": "commands while a stop was latched",
+    "garbage": "messages that were none",
+    "watchdog": "times that the arm was made to hold because nobody commanded it",
+    "stops": "stops",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One target on its way."""
+
+    session: str
+    lease: str
+    seq: int
+    deadline: float
+    """By the robot's clock; later it is not executed."""
+    target: ArmTarget
+
+
+def command_to_wire(command: Command) -> dict[str, Any]:
+    """Return a command as plain maps."""
+    kind = "pose" if isinstance(command.target, PoseTarget) else "joints"
+    return {
+        "session": command.session,
+        "lease": command.lease,
+        "seq": command.seq,
+        "deadline": command.deadline,
+        kind: to_wire(command.target),
+    }
+
+
+def read_command(given: Mapping[str, Any]) -> Command:
+    """Undo `command_to_wire`.
+
+    Raises:
+        SpecMismatch: it is no command.
+    """
+    match given:
+        case {"session": str(session), "lease": str(lease), "seq": int(seq), "deadline": float(t)}:
+            pose, joints = given.get("pose"), given.get("joints")
+        case _:
+            raise SpecMismatch("a command holds session, lease, seq, deadline and a target")
+    if (pose is None) == (joints is None) or len(given) != 5:
+        raise SpecMismatch("a command holds either a pose or joints, and nothing else")
+    target: ArmTarget = (
+        from_wire(JointTarget, joints) if pose is None else from_wire(PoseTarget, pose)
+    )
+    return Command(session, lease, seq, t, target)
+
+
+def text_of(given: Mapping[str, Any], name: str) -> str:
+    """Return a short text of a request.
+
+    Raises:
+        SpecMismatch: it is missing, no text, or too long.
+    """
+    value = given.get(name)
+    if not isinstance(value, str) or len(value) > MAX_NAME:
+        raise SpecMismatch(f"{name} must be text of at most {MAX_NAME} characters")
+    return value
+
+
+def name_of(given: Mapping[str, Any], name: str) -> str:
+    """Return a name of a request.
+
+    Raises:
+        SpecMismatch: it is missing, no text, empty or too long.
+    """
+    value = text_of(given, name).strip()
+    if not value:
+        raise SpecMismatch(f"{name} must be a name, got an empty text")
+    return value
+
+
+def to_plain(record: Welcome | Beat) -> object:
+    """Return an answer as plain maps."""
+    plain: object = to_wire(record)
+    return plain
+
+
+def beside(endpoint: str, port: int) -> str:
+    """Return the endpoint at another port of the same host.
+
+    >>> beside("tcp://127.0.0.1:5701", 5703)
+    'tcp://127.0.0.1:5703'
+    """
+    host, _, _ = endpoint.rpartition(":")
+    return f"{host}:{port}"
+
+
+def port_of(endpoint: str) -> int:
+    """Return the port of a TCP endpoint.
+
+    Raises:
+        ConfigError: it has none.
+    """
+    port = endpoint.rpartition(":")[2]
+    if not endpoint.startswith("tcp://") or not port.isdecimal():
+        raise ConfigError(f"got the endpoint {endpoint!r}, expected tcp://HOST:PORT")
+    return int(port)

@@ -1,0 +1,393 @@
+"""The robot's side of the link: one thread between the network and the driver.
+
+It trusts nobody. Whatever a client does or fails to do, this loop makes the arm hold when commands
+cease, lets a stop pass everything that waits, and executes no command but a fresh one of the
+present owner. Only the newest of the commands that wait is carried out: a target replaces the one
+before, and a queue of old ones would be the past.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import zmq
+
+from zetta.hw_drivers.arm import ArmReading, ArmTarget, Guard, RobotSide, checked_target
+from zetta.hw_drivers.arm_latch import StopLatch
+from zetta.hw_drivers.arm_lease import Ownership
+from zetta.hw_drivers.arm_messages import (
+    ARM_PROTOCOL,
+    COUNTED,
+    MAX_BYTES,
+    Beat,
+    Endpoints,
+    StateMessage,
+    Welcome,
+    name_of,
+    port_of,
+    read_command,
+    text_of,
+    to_plain,
+)
+from zetta.hw_drivers.arm_sockets import Publisher
+from zetta.runtime.curve_keys import ServerKeys
+from zetta.runtime.errors import (
+    ConfigError,
+    ConnectionLost,
+    InfraError,
+    SafetyStop,
+    SpecMismatch,
+)
+from zetta.runtime.transport import Router
+from zetta.runtime.wire import (
+    Frame,
+    Reply,
+    Request,
+    claimed_id,
+    explained,
+    pack,
+    read_request,
+    reply_frames,
+    to_wire,
+)
+
+COMMANDS_A_TURN: Final = 32
+"""Messages that are read before the arm is looked after again."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """How the robot's side is served."""
+
+    endpoints: Endpoints
+    state_hz: float = 200.0
+    watchdog_s: float = 0.2
+    lease_s: float = 1.0
+    latch: Path | None = None
+    """File in which a latched stop outlives this process; None forgets it at the end."""
+
+    def __post_init__(self) -> None:
+        if not 1.0 <= self.state_hz <= 1000.0:
+            raise ConfigError(f"states are sent at 1 to 1000 Hz, got {self.state_hz:g}")
+        if not 0.02 <= self.watchdog_s <= 1.0:
+            raise ConfigError(f"the watchdog waits 0.02 to 1 s, got {self.watchdog_s:g}")
+        if not 0.2 <= self.lease_s <= 10.0:
+            raise ConfigError(f"a lease lasts 0.2 to 10 s, got {self.lease_s:g}")
+
+
+class ArmServer:
+    """Serves one `RobotSide`. One thread builds it, runs `serve`, and closes it."""
+
+    def __init__(
+        self,
+        side: RobotSide,
+        guard: Guard,
+        settings: ServerSettings,
+        keys: ServerKeys | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Bind the three sockets; the arm is not touched yet.
+
+        Args:
+            side: the driver; it stamps its readings by `clock`.
+            guard: stands before every command.
+            settings: where and how.
+            keys: without them only loopback is bound.
+            clock: the robot's monotonic clock.
+
+        Raises:
+            ConfigError: an address may not be bound without keys, or is taken.
+        """
+        self._side, self._guard, self._settings, self._clock = side, guard, settings, clock
+        self._session = secrets.token_hex(8)
+        self._ownership = Ownership(settings.lease_s)
+        self._latch = StopLatch(settings.latch)
+        self._reading: ArmReading | None = None
+        self._wanted: tuple[int, ArmTarget] | None = None
+        self._seq = self._number = 0
+        self._fed = -math.inf
+        self._following = False
+        self._holding = ""
+        self._trouble = self._deaf = ""
+        self._counts = dict.fromkeys(COUNTED, 0)
+        self._turned = self._due = -math.inf
+        self._longest_turn = 0.0
+        self._closed = False
+        opened: list[Router | Publisher] = []
+        try:
+            # The stop has a socket, a queue and a thread of its own, so nothing can be before it.
+            opened.append(stop := Router(settings.endpoints.stop, keys, MAX_BYTES))
+            opened.append(commands := Router(settings.endpoints.command, keys, MAX_BYTES))
+            opened.append(states := Publisher(settings.endpoints.state, keys))
+        except ConfigError:
+            for socket in opened:
+                socket.close()
+            raise
+        self._stop, self._commands, self._states = stop, commands, states
+        self._poller = zmq.Poller()
+        self._poller.register(stop.socket, zmq.POLLIN)
+        self._poller.register(commands.socket, zmq.POLLIN)
+
+    @property
+    def endpoints(self) -> Endpoints:
+        """Where it listens, with the ports that were taken."""
+        return Endpoints(self._commands.endpoint, self._states.endpoint, self._stop.endpoint)
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """What happened so far, by `COUNTED`."""
+        return dict(self._counts)
+
+    @property
+    def longest_turn_s(self) -> float:
+        """The longest time between two looks at the watchdog so far, beyond the wanted period."""
+        return self._longest_turn
+
+    def serve(self, until: Callable[[], bool]) -> None:
+        """Serve until `until` says so; a driver or guard that breaks is a latched stop."""
+        while not until():
+            try:
+                self._turn()
+            except Exception as error:  # boundary: an arm must not be left alone by a bug
+                self._latch.set(f"the robot's side broke: {explained(error)}")
+                self._following = False
+            self._look_after()
+
+    def close(self) -> None:
+        """Hold the arm and close everything; calling it again does nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        self._side.close()
+        for socket in (self._stop, self._commands, self._states):
+            socket.close()
+
+    # ---------------------------------------------------------------------- one turn
+
+    def _turn(self) -> None:
+        left = min(max(0.0, self._due - self._clock()), 1.0 / self._settings.state_hz)
+        self._poller.poll(math.ceil(left * 1000))
+        self._take_stops()
+        for _ in range(COMMANDS_A_TURN):
+            if not self._take_message():
+                break
+            self._take_stops()
+        now = self._clock()
+        if math.isfinite(self._turned):
+            late = now - self._turned - 1.0 / self._settings.state_hz
+            self._longest_turn = max(self._longest_turn, late)
+        self._turned = now
+        self._read()
+        self._carry_out()
+        if now >= self._due:
+            period = 1.0 / self._settings.state_hz
+            self._due = self._due + period if now - self._due < period else now + period
+            self._publish()
+
+    def _look_after(self) -> None:
+        """Apply what must hold in every turn, however it went."""
+        now = self._clock()
+        try:
+            if self._latch.reason:
+                self._wanted, self._following, self._holding = None, False, ""
+                self._side.stop()
+                self._deaf = ""
+                return
+            silent = now - self._fed > self._settings.watchdog_s
+            if self._following and (silent or not self._ownership.owner(now)):
+                self._counts["watchdog"] += silent
+                for_s = f"{self._settings.watchdog_s:g} s"
+                why = f"no command for {for_s}" if silent else "nobody holds the arm any more"
+                self._hold(why)
+            if self._holding:
+                self._side.hold()  # again in every turn: what is said to a controller may be lost
+            self._deaf = ""
+        except Exception as error:  # boundary: said in every state, tried again in the next turn
+            self._deaf = str(explained(error))
+
+    def _hold(self, why: str) -> None:
+        """Make `_look_after`, which ends every turn, hold the arm."""
+        self._wanted, self._following, self._holding = None, False, why
+
+    def _read(self) -> None:
+        try:
+            self._reading, self._trouble = self._side.read(), ""
+        except InfraError as error:
+            self._trouble = str(error)
+            self._hold(self._trouble)
+
+    def _carry_out(self) -> None:
+        """Send the newest admitted target on."""
+        wanted, self._wanted = self._wanted, None
+        if wanted is None or self._latch.reason or self._trouble or self._reading is None:
+            return
+        seq, target = wanted
+        try:
+            self._side.send(self._guard.admit(target, self._reading))
+        except SafetyStop as stop:
+            self._halt(str(stop))
+            return
+        except InfraError as error:
+            self._trouble = str(error)
+            self._hold(self._trouble)
+            return
+        self._seq, self._following, self._holding = seq, True, ""
+        self._counts["sent"] += 1
+
+    def _halt(self, reason: str) -> None:
+        """Stop the arm first and latch it then, which may write a file."""
+        self._counts["stops"] += 1
+        try:
+            self._side.stop()
+        finally:
+            self._latch.set(reason)
+
+    def _publish(self) -> None:
+        reading = self._reading
+        if reading is None:
+            return
+        if self._latch.reason:
+            reading = replace(reading, mode="stopped", reason=self._latch.reason)
+        elif self._trouble or self._deaf:
+            reading = replace(reading, mode="fault", reason=self._trouble or self._deaf)
+        elif self._holding:
+            reading = replace(reading, mode="holding", reason=self._holding)
+        self._number += 1
+        owner = self._ownership.owner(self._clock())
+        message = StateMessage(
+            ARM_PROTOCOL, self._session, self._number, reading, owner, self._seq, self._counts
+        )
+        self._states.send(pack(to_wire(message)))
+
+    # ---------------------------------------------------------------------- messages
+
+    def _take_stops(self) -> None:
+        while (message := self._stop.receive()) is not None:
+            self._answer(self._stop, message, self._stopped)
+
+    def _take_message(self) -> bool:
+        message = self._commands.receive()
+        if message is not None:
+            self._answer(self._commands, message, self._asked)
+        return message is not None
+
+    def _answer(
+        self, socket: Router, message: list[Frame], answer: Callable[[Request], object | None]
+    ) -> None:
+        """Answer one message; a command that is taken has no answer."""
+        peer, *frames = message
+        number = claimed_id(frames[0]) if frames else -1
+        try:
+            request = read_request(frames)
+        except SpecMismatch as error:
+            self._counts["garbage"] += 1
+            reply = Reply(number, error=error)
+        else:
+            try:
+                value = answer(request)
+                if value is None:
+                    return
+                reply = Reply(number, value)
+            except Exception as error:  # boundary: one client never ends the server
+                reply = Reply(number, error=explained(error))
+        socket.send(bytes(peer), reply_frames(reply))
+
+    def _stopped(self, request: Request) -> object:
+        """Answer the stop channel, where a stop needs no lease, no session and no version."""
+        if request.do != "stop":
+            raise SpecMismatch(f"this socket is for stops, got {request.do!r:.40}")
+        by, reason = (str(request.given.get(name, ""))[:200] for name in ("by", "reason"))
+        self._halt(f"stopped by {by or 'somebody'}: {reason or 'no reason given'}")
+        return {"stopped": True}
+
+    def _asked(self, request: Request) -> object | None:
+        given, now = request.given, self._clock()
+        match request.do:
+            case "command":
+                self._command(given, now)
+                return None
+            case "hello":
+                return self._hello(given)
+            case "lease":
+                self._same_session(given)
+                token = self._ownership.take(name_of(given, "owner"), now)
+                self._seq, self._wanted = 0, None
+                return {"lease": token}
+            case "beat":
+                held = self._ownership.renew(text_of(given, "lease"), now)
+                return to_plain(Beat(now, self._clock(), self._session, held, self._trouble))
+            case "release":
+                if self._ownership.holds(text_of(given, "lease"), now):
+                    self._ownership.end()
+                return {"released": True}
+            case "clear":
+                return self._clear(name_of(given, "by"))
+        raise SpecMismatch(f"nothing here does {request.do!r:.40}")
+
+    def _hello(self, given: Mapping[str, Any]) -> object:
+        theirs, wanted = given.get("arm_protocol"), text_of(given, "robot")
+        if theirs != ARM_PROTOCOL:
+            raise SpecMismatch(
+                f"the other side speaks arm protocol {theirs!r:.20}, this one {ARM_PROTOCOL}; "
+                "install the same version of zetta on both sides"
+            )
+        facts = self._side.facts
+        if wanted and wanted != facts.robot:
+            raise SpecMismatch(f"this is the robot {facts.robot!r}, not {wanted!r}; check the URL")
+        welcome = Welcome(
+            ARM_PROTOCOL,
+            self._session,
+            facts,
+            port_of(self._states.endpoint),
+            port_of(self._stop.endpoint),
+            self._settings.state_hz,
+            self._settings.watchdog_s,
+            self._settings.lease_s,
+        )
+        return to_plain(welcome)
+
+    def _same_session(self, given: Mapping[str, Any]) -> None:
+        if text_of(given, "session") != self._session:
+            raise ConnectionLost("the server of the arm was restarted; connect again")
+
+    def _clear(self, by: str) -> object:
+        """Clear a latched stop. Nobody holds the arm afterwards: commands must be made anew."""
+        was = self._latch.reason
+        if was:
+            self._ownership.end()
+            self._side.clear()
+            self._latch.clear()
+            self._hold(f"stop cleared by {by}")
+        return {"cleared": was}
+
+    def _command(self, given: Mapping[str, Any], now: float) -> None:
+        try:
+            command = read_command(given)
+        except SpecMismatch:
+            self._counts["garbage"] += 1
+            raise
+        if command.session != self._session:
+            self._counts["session"] += 1
+            raise ConnectionLost("the server of the arm was restarted; connect again")
+        fault = self._ownership.fault_of(command, now)
+        if fault:
+            self._counts[fault] += 1
+            if fault == "owner":
+                raise ConnectionLost("this program does not hold the arm any more; connect again")
+            return
+        if self._latch.reason:
+            self._counts["latched"] += 1
+            raise SafetyStop(f"the arm is stopped ({self._latch.reason}) until a person clears it")
+        try:
+            target = checked_target(command.target, self._side.facts)
+        except SpecMismatch:
+            self._counts["refused"] += 1
+            raise
+        self._counts["superseded"] += self._wanted is not None
+        self._wanted, self._fed = (command.seq, target), now

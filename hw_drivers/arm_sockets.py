@@ -1,0 +1,107 @@
+"""The stream of states: a publisher that never waits, and a subscriber that sees the newest."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Final
+
+import zmq
+
+from zetta.runtime.curve_keys import ClientKeys, ServerKeys
+from zetta.runtime.errors import ConfigError
+from zetta.runtime.transport import (
+    Socket,
+    ask_for_keys,
+    check_bind,
+    check_destination,
+    present_keys,
+)
+
+if TYPE_CHECKING:
+    from zmq.auth.thread import ThreadAuthenticator
+
+WAITING: Final = 4
+"""Messages that wait for a slow subscriber; more are dropped."""
+
+
+class Publisher:
+    """A bound PUB socket."""
+
+    def __init__(self, bind: str, keys: ServerKeys | None = None, waiting: int = WAITING) -> None:
+        """Bind; a slow subscriber misses what exceeds `waiting` messages.
+
+        Raises:
+            ConfigError: the address may not be bound without keys, or is taken.
+        """
+        check_bind(bind, keys is not None)
+        self._context = zmq.Context()
+        self._gate: ThreadAuthenticator | None = None
+        self._socket: Socket = self._context.socket(zmq.PUB)
+        self._socket.sndhwm, self._socket.linger = waiting, 0
+        self._socket.maxmsgsize = 1024  # subscribers send nothing but subscriptions
+        self._socket.handshake_ivl = 5000
+        try:
+            if keys is not None:
+                self._gate = ask_for_keys(self._context, self._socket, keys)
+            self._socket.bind(bind)
+        except zmq.ZMQError as error:
+            self.close()
+            raise ConfigError(
+                f"cannot bind {bind}: {error}; is another server there? choose another port"
+            ) from error
+        self.endpoint = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
+
+    def send(self, message: bytes) -> None:
+        """Send to whoever listens; what does not fit is dropped."""
+        with contextlib.suppress(zmq.Again):
+            self._socket.send(message, zmq.NOBLOCK)
+
+    def close(self) -> None:
+        """Close; calling it again does nothing."""
+        if self._socket.closed:
+            return
+        self._socket.close(0)
+        if self._gate is not None and self._gate.is_alive():
+            self._gate.stop()
+        self._context.term()
+
+
+class Newest:
+    """A subscriber that keeps the newest message and forgets those before."""
+
+    def __init__(self, endpoint: str, keys: ClientKeys | None, max_bytes: int) -> None:
+        """Connect in the background.
+
+        Raises:
+            ConfigError: the endpoint is no place that can be connected to.
+        """
+        check_destination(endpoint)
+        self.endpoint = endpoint
+        self._socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.SUB)
+        for option, value in (
+            (zmq.CONFLATE, 1),
+            (zmq.LINGER, 0),
+            (zmq.MAXMSGSIZE, max_bytes),
+            (zmq.RECONNECT_IVL, 50),
+            (zmq.RECONNECT_IVL_MAX, 500),
+        ):
+            self._socket.setsockopt(option, value)
+        if keys is not None:
+            present_keys(self._socket, keys)
+        self._socket.subscribe(b"")
+        try:
+            self._socket.connect(endpoint)
+        except zmq.ZMQError as error:
+            self._socket.close(0)
+            raise ConfigError(f"cannot connect to {endpoint}: {error}") from error
+
+    def receive(self, within_s: float = 0.0) -> bytes | None:
+        """Return the newest message that was not returned yet; None without one in time."""
+        if self._socket.poll(max(0, round(within_s * 1000))):
+            with contextlib.suppress(zmq.Again):
+                return self._socket.recv(zmq.NOBLOCK)
+        return None
+
+    def close(self) -> None:
+        """Close; calling it again does nothing."""
+        self._socket.close(0)

@@ -1,0 +1,122 @@
+"""An arm of numpy behind a server in a thread, for the tests of the link."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import zmq
+
+from zetta.hw_drivers.arm import OPEN, Guard, PoseTarget, RobotSide
+from zetta.hw_drivers.arm_messages import Command, Endpoints, command_to_wire
+from zetta.hw_drivers.arm_server import ArmServer, ServerSettings
+from zetta.hw_drivers.simple_side import SimpleSide
+from zetta.hw_drivers.zmq_arm import hello
+from zetta.runtime.curve_keys import ServerKeys
+from zetta.runtime.transport import Dealer
+from zetta.runtime.wire import Request, request_frames
+
+PATIENCE_S = 20.0
+DOWN = np.array([1.0, 0.0, 0.0, 0.0])
+
+
+def until(fact: Callable[[], bool], said: str) -> None:
+    """Wait for what another thread or process brings about.
+
+    Raises:
+        AssertionError: it did not happen.
+    """
+    deadline = time.monotonic() + PATIENCE_S
+    while not fact():
+        assert time.monotonic() < deadline, f"never happened: {said}"
+        time.sleep(0.002)
+
+
+def pose(x: float = 0.4, y: float = 0.0, z: float = 0.3, opening: float = 0.08) -> PoseTarget:
+    """Return a target with the hand down."""
+    return PoseTarget(np.array([x, y, z]), DOWN, opening)
+
+
+@dataclass
+class Served:
+    """A running server."""
+
+    server: ArmServer
+    side: RobotSide
+    thread: threading.Thread
+    ended: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def url(self) -> str:
+        return self.server.endpoints.command
+
+    def end(self) -> None:
+        self.ended.set()
+        self.thread.join()
+        self.server.close()
+
+
+def serve(
+    side: RobotSide,
+    guard: Guard = OPEN,
+    endpoints: Endpoints | None = None,
+    keys: ServerKeys | None = None,
+    clock: Callable[[], float] = time.monotonic,
+    latch: Path | None = None,
+) -> Served:
+    """Start a server in a thread."""
+    settings = ServerSettings(endpoints or Endpoints.on(port=0), latch=latch)
+    server = ArmServer(side, guard, settings, keys, clock)
+    ended = threading.Event()
+    thread = threading.Thread(target=server.serve, args=(ended.is_set,), daemon=True)
+    thread.start()
+    return Served(server, side, thread, ended)
+
+
+@contextmanager
+def served(side: RobotSide, **settings: object) -> Iterator[Served]:
+    """Serve for the length of a block."""
+    running = serve(side, **settings)  # type: ignore[arg-type]
+    try:
+        yield running
+    finally:
+        running.end()
+
+
+def told(side: SimpleSide) -> list[str]:
+    """Return what the side was told so far."""
+    return [heard.told for heard in list(side.heard)]
+
+
+class RawClient:
+    """Speaks the link by hand: it sends what our client never would."""
+
+    def __init__(self, url: str, owner: str = "raw") -> None:
+        self.dealer = Dealer(url)
+        self.welcome = hello(self.dealer, "", 5.0)
+        wish = {"session": self.welcome.session, "owner": owner}
+        self.lease = self.dealer.call("lease", wish, 5.0)["lease"]
+        self.socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.DEALER)
+        self.socket.linger = 0
+        self.socket.sndhwm = 0
+        self.socket.connect(url)
+
+    def command(self, seq: int, deadline: float, target: PoseTarget | None = None) -> None:
+        command = Command(
+            self.welcome.session, self.lease, seq, deadline, target or pose(z=0.3 + 1e-5 * seq)
+        )
+        self.socket.send_multipart(
+            request_frames(Request(seq, "command", command_to_wire(command)))
+        )
+
+    def beat(self) -> bool:
+        return bool(self.dealer.call("beat", {"lease": self.lease}, 5.0)["held"])
+
+    def close(self) -> None:
+        self.socket.close(0)
+        self.dealer.close()
