@@ -88,6 +88,7 @@ class DeoxysSession:
         self._stopped = ""
         self._controller = Controller.NO_CONTROL
         self._last_sent: float | None = None
+        self._ended_at: float | None = None
         self._fingers: GripperCommand | None = None
         self._wanted: GripperCommand | None = None
         self._fingers_at = -GRIPPER_REST_S
@@ -199,6 +200,8 @@ class DeoxysSession:
     def use(self, controller: Controller) -> None:
         """Choose the controller of the next commands; a change takes 1 s without control.
 
+        A second after `stop` nothing is controlled any more, and the choice takes no time.
+
         Raises:
             SafetyStop: something is held, or the session is stopped.
             ConfigError: a controller that the robot side does not have.
@@ -217,12 +220,12 @@ class DeoxysSession:
                 f"{controller.name} leaves the arm a second without control; put it down first"
             )
         idle = command_bytes(ArmCommand(Controller.NO_CONTROL, NoControl()))
-        for _ in range(IDLE_TICKS):
+        ended = self._ended_at is not None and time.monotonic() - self._ended_at > SILENCE_S
+        for _ in range(0 if ended else IDLE_TICKS):
             self._check_drivable()
             self._out.send(idle)
             self._pause.wait(self._tick_s)
-        self._controller = controller
-        self._last_sent = time.monotonic()
+        self._controller, self._last_sent, self._ended_at = controller, None, None
 
     def move(self, motion: Motion, time_fraction: float = 0.3) -> None:
         """Send one command to the chosen controller and return at once.
@@ -295,7 +298,7 @@ class DeoxysSession:
         self._out.send(
             command_bytes(ArmCommand(Controller.NO_CONTROL, NoControl(), termination=True))
         )
-        self._last_sent = None
+        self._last_sent, self._ended_at = None, time.monotonic()
 
     def recovered_by(self, operator: str) -> None:
         """Take note that a person has looked at the arm and cleared what stopped it.

@@ -127,7 +127,9 @@ def test_rates_and_ages_are_measured_not_assumed(rig: Rig) -> None:
 def test_silence_ends_the_control_and_a_command_begins_it_again(rig: Rig) -> None:
     session, side, body = rig
     session.use(Controller.OSC_POSE)
+    assert session.silent
     session.move(Osc(FORWARD))
+    assert not session.silent
     until(lambda: side.running, "the control to begin")
     until(lambda: side.ended == 1, "the robot side to notice the silence")
     where = body.position.copy()
@@ -159,6 +161,22 @@ def test_a_reflex_stops_the_session_until_a_person_has_looked(rig: Rig) -> None:
     session.recovered_by("Ada")
     session.use(Controller.OSC_POSE)
     drive_until(session, lambda seen: seen.mode == "moving")
+
+
+def test_a_second_after_a_stop_a_controller_is_chosen_without_a_pause(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, side, _ = rig
+    session.use(Controller.OSC_POSE)
+    session.move(Osc(FORWARD))
+    session.stop("enough")
+    until(lambda: session.state().mode == "idle", "the arm to stop")
+    session.recovered_by("Ada")
+    monkeypatch.setattr(session_module, "SILENCE_S", 0.0)
+    monkeypatch.setattr(session, "_pause", None)  # nothing is waited for
+    session.use(Controller.JOINT_IMPEDANCE)
+    session.move(JointImpedance(joint_goal([0.0] * 7)))
+    until(lambda: side.running, "the control to begin again")
 
 
 def test_the_stop_button_stops_the_session(rig: Rig) -> None:
