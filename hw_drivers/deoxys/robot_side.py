@@ -98,6 +98,8 @@ class DeoxysRobotSide:
         self._empty = 0
         self.running = False
         """Whether a controller is running."""
+        self.begun = 0
+        """How often the control has begun."""
         self.ended = 0
         """How often the control has ended: by silence, by a termination, by an idle command."""
         self.refused: list[str] = []
@@ -162,6 +164,7 @@ class DeoxysRobotSide:
             if self.running:
                 self._end()
             return
+        self.begun += not self.running
         self.running = True
         self._body.command(command)
 

@@ -95,9 +95,8 @@ def test_a_whole_session_connects_moves_grips_and_stops(rig: Rig) -> None:
     assert np.allclose(np.abs(start.ee_quat), (1, 0, 0, 0))
     assert start.gripper_opening == pytest.approx(0.08)
     session.use(Controller.OSC_POSE)
-    drive_until(session, lambda seen: seen.ee_pos[0] > 0.42)
-    assert session.state().mode == "moving"
-    assert side.running
+    drive_until(session, lambda seen: seen.ee_pos[0] > 0.42 and seen.mode == "moving")
+    assert side.begun
     session.gripper(gripper_of(1.0))
     until(lambda: session.state().gripper_opening == 0.0, "the fingers to close")
     assert not session.state().holding
@@ -109,8 +108,9 @@ def test_a_whole_session_connects_moves_grips_and_stops(rig: Rig) -> None:
         session.move(Osc(FORWARD))
     session.recovered_by("Ada")
     session.use(Controller.OSC_POSE)
+    before = side.begun
     session.move(Osc(FORWARD))
-    until(lambda: side.running, "the control to begin again")
+    until(lambda: side.begun > before, "the control to begin again")
     assert not side.refused
     assert session.refused == 0
     assert isinstance(body.fingers[-1], Grasp)
@@ -130,13 +130,13 @@ def test_silence_ends_the_control_and_a_command_begins_it_again(rig: Rig) -> Non
     assert session.silent
     session.move(Osc(FORWARD))
     assert not session.silent
-    until(lambda: side.running, "the control to begin")
+    until(lambda: side.begun == 1, "the control to begin")
     until(lambda: side.ended == 1, "the robot side to notice the silence")
     where = body.position.copy()
     until(lambda: session.state().mode == "idle", "the arm to report it")
     assert np.array_equal(body.position, where)
     session.move(Osc(FORWARD))
-    until(lambda: side.running, "the control to begin again")
+    until(lambda: side.begun == 2, "the control to begin again")
 
 
 def test_a_reflex_stops_the_session_until_a_person_has_looked(rig: Rig) -> None:
@@ -169,14 +169,16 @@ def test_a_second_after_a_stop_a_controller_is_chosen_without_a_pause(
     session, side, _ = rig
     session.use(Controller.OSC_POSE)
     session.move(Osc(FORWARD))
+    until(lambda: side.begun == 1, "the control to begin")
     session.stop("enough")
-    until(lambda: session.state().mode == "idle", "the arm to stop")
+    until(lambda: side.ended == 1, "the control to end")
     session.recovered_by("Ada")
     monkeypatch.setattr(session_module, "SILENCE_S", 0.0)
     monkeypatch.setattr(session, "_pause", None)  # nothing is waited for
     session.use(Controller.JOINT_IMPEDANCE)
+    before = side.begun
     session.move(JointImpedance(joint_goal([0.0] * 7)))
-    until(lambda: side.running, "the control to begin again")
+    until(lambda: side.begun > before, "the control to begin again")
 
 
 def test_the_stop_button_stops_the_session(rig: Rig) -> None:
@@ -204,9 +206,10 @@ def test_a_change_of_controller_is_refused_while_something_is_held(rig: Rig) -> 
     session.gripper(Move(0.08))
     until(lambda: not session.state().holding and not session.held, "the release")
     session.use(Controller.JOINT_IMPEDANCE)
+    before = side.begun
     target = body.q + 0.1
     session.move(JointImpedance(joint_goal(target.tolist())))
-    until(lambda: side.running, "the other controller")
+    until(lambda: side.begun > before, "the other controller")
     # What the published client sends here by itself, this one never does.
     assert body.fingers == [gripper_of(1.0), Move(0.08)]
 
