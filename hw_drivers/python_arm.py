@@ -6,8 +6,9 @@ arm, sends it somewhere, holds it and stops it.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, cast
 
+from zetta.hw_drivers.arm import RobotSide
 from zetta.runtime.errors import ConfigError
 from zetta.runtime.user_code import factory_of, module_of, takes_a_name, their_errors
 
@@ -17,7 +18,7 @@ MEMBERS: Final = ("facts", "read", "send", "hold", "stop", "clear", "close")
 """What a robot side has."""
 
 
-def load(name: str) -> object:
+def load(name: str) -> RobotSide:
     """Return what the user's factory makes, if it is a robot side.
 
     Raises:
@@ -37,4 +38,4 @@ def load(name: str) -> object:
             f"{name} made a {type(made).__name__} without {', '.join(missing)}; a robot side has "
             f"{', '.join(MEMBERS)}"
         )
-    return made
+    return cast(RobotSide, made)

@@ -37,6 +37,7 @@ POLICIES: Mapping[str, str] = {
 """Each is a factory `(name) -> Policy`. A name that ends in a colon is a scheme: what follows it,
 such as a folder of weights, is for the factory to read."""
 ARMS: Mapping[str, str] = {
+    "deoxys:": "zetta.hw_drivers.deoxys.arm_name:load",
     "python:": "zetta.hw_drivers.python_arm:load",
 }
 """Each is a factory `(name) -> robot side`; schemes as above. Installed ones: `zetta.arms`."""

@@ -80,6 +80,6 @@ def test_an_installed_arm_is_listed_and_found(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(
         registry, "entry_points", lambda group: [entry] if group == "zetta.arms" else []
     )
-    assert registry.names("arms") == ("python:", "theirs:")
+    assert "theirs:" in registry.names("arms")
     with pytest.raises(ConfigError, match="there is no file"):
         registry.arm("theirs:./nothing.py:make")
