@@ -196,14 +196,14 @@ def test_both_joins_two_arms() -> None:
     ("text", "reason"),
     [
         ("both: left home | left move x 5", "names the arm 'left' twice"),
-        ("both: left home", "got 1 commands"),
-        ("both: left home | right home | left home", "got 3 commands"),
+        ("both: left home", "got 0 '|'"),
+        ("both: left home | right home | left home", "got 2 '|'"),
         ("both: left home |", "a command is missing"),
         ("both: left home | wait 1", "expected commands of arms"),
         ("both: left home | home", "no arm is named"),
         ("both: left home | both: left home", "got 'both'"),
-        ("both:", "got 1 commands"),
-        ("both", "got 1 commands"),
+        ("both:", "got 0 '|'"),
+        ("both", "got 0 '|'"),
         ("left home | right home", "'|' where the command should end"),
     ],
 )

@@ -15,7 +15,7 @@ from zetta.runtime.cli import main as cli
 from zetta.runtime.cli.assemble import Assembler, find_simulator
 from zetta.runtime.cli.evaluation_request import Typed, request, typed_command
 from zetta.runtime.cli.options import check_options
-from zetta.runtime.cli.run import _arguments
+from zetta.runtime.cli.run_answer import _arguments
 from zetta.runtime.cli.run_episodes import Manner
 from zetta.runtime.cli.run_plan import Wishes, plan
 from zetta.runtime.core import Init, RunSpec
@@ -119,7 +119,7 @@ def test_the_wish_reaches_the_children_of_several_tasks_and_the_command_of_an_ev
     toy = find_simulator("toy")
     specs = plan(Wishes("toy", tasks="0,1", bundle="starter", critic_isolation="process"), toy)
     arguments = _arguments(specs[0], specs, Manner())
-    assert arguments[arguments.index("--critic-isolation") + 1] == "process"
+    assert arguments[arguments.index("critic_isolation=process") - 1] == "--option"
     typed = Typed("toy", "toy_pick", arms="none,starter", policies="toy/reach", inits="0",
                   critic_isolation="process")  # fmt: skip
     evaluation = request(typed, toy)

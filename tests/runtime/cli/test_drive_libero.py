@@ -14,6 +14,8 @@ from zetta.runtime.cli import main as cli
 pytest.importorskip("libero", reason="needs pip install 'zetta[libero]'")
 pytest.importorskip("pydantic_ai.models", reason="needs pip install 'zetta[llm]'")
 pytestmark = pytest.mark.libero
+APART = ("--option", "worker=yes")
+"""This process may draw another world already."""
 
 
 def test_a_model_behind_a_server_completes_a_task(
@@ -30,7 +32,7 @@ def test_a_model_behind_a_server_completes_a_task(
     with serving(*(text(json.dumps({"commands": each})) for each in replies)) as fake:
         given = ("--agent", "qwen", "--base-url", fake.url, "--suite", "libero_object")
         with pytest.raises(SystemExit) as left:
-            cli.main(("drive", "--sim", "libero", "--init", "20", "--json", *given))
+            cli.main(("drive", "--sim", "libero", "--init", "20", "--json", *APART, *given))
     assert left.value.code == 0
     (episode,) = json.loads(capsys.readouterr().out)["episodes"]
     assert episode["success"]
