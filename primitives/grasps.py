@@ -58,6 +58,18 @@ PIN_FINGERS = HandGeometry(
 """Two thin fingers without a palm, as the toy has them."""
 HANDS: Mapping[str, HandGeometry] = MappingProxyType({"libero": PANDA, "toy": PIN_FINGERS})
 """Hands by `EnvSpec.name`."""
+SOME_HAND = replace(PANDA, reach=None)
+"""The hand of an arm of which nothing is known: that of the Panda, on an arm of any stretch."""
+
+
+def hand_of(name: str) -> HandGeometry:
+    """Return the hand in the environment of this name.
+
+    >>> hand_of("toy") is PIN_FINGERS, hand_of("my bench").reach
+    (True, None)
+    """
+    return HANDS.get(name, SOME_HAND)
+
 
 SIDE_DEPTH = 0.026
 """How far below its top a thing between the fingers is taken, metres."""

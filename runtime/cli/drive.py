@@ -17,7 +17,7 @@ from zetta.runtime.cli.run_answer import carry_out, tell
 from zetta.runtime.cli.run_episodes import Manner, tasks_of
 from zetta.runtime.cli.run_plan import DEFAULTS, Wishes, plan
 from zetta.runtime.errors import ConfigError
-from zetta.runtime.registry import AGENT_PREFIX
+from zetta.runtime.registry import AGENT_PREFIX, ARM_PREFIX, is_arm
 
 UNLIMITED_TICKS = 5000
 """Ticks of an episode without the published budget: more than all turns can use."""
@@ -25,6 +25,9 @@ UNLIMITED_TICKS = 5000
 
 def command(
     sim: Annotated[str, typer.Option(help="Simulator; `zetta sims list` names them.")] = "libero",
+    arm: Annotated[
+        Path | None, typer.Option(help="Set-up file of a real arm, in place of a simulator.")
+    ] = None,
     suite: Annotated[str | None, typer.Option(help="Suite of tasks.")] = None,
     task: Annotated[str | None, typer.Option(help="Task number, or 0,2-4, or all.")] = None,
     init: Annotated[
@@ -93,7 +96,11 @@ def command(
         return
     if agent == MCP:
         raise ConfigError("the agent 'mcp' is the client of a server; start one with zetta mcp")
+    if arm is not None:
+        sim, realtime = ARM_PREFIX + str(arm), True
     simulator = find_simulator(sim)
+    if is_arm(sim) and episodes != 1:
+        raise ConfigError("an arm runs one episode at a time: a person sets the scene before each")
     told = {
         "turns": f"{turns}",
         "commands_per_turn": f"{commands_per_turn}",

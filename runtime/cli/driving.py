@@ -15,7 +15,7 @@ from zetta.primitives.agent.mcp_agent import EpisodeEnd, McpAgent
 from zetta.primitives.agent.records import Agent
 from zetta.primitives.command_equipment import Equipment
 from zetta.primitives.command_grammar import command_text
-from zetta.primitives.grasps import HANDS, PANDA
+from zetta.primitives.grasps import hand_of
 from zetta.primitives.overlays import parse_overlays
 from zetta.primitives.roles import roles_or_none
 from zetta.runtime.arbiter import MotionOnly
@@ -84,7 +84,7 @@ def driven(
         arms=env.spec.arms,
         control_hz=env.spec.control_hz,
         robots=sight.bind,
-        hand=HANDS.get(env.spec.name, PANDA),
+        hand=hand_of(env.spec.name),
         errands=() if roles is None else roles.steps,
         workspace=_workspace(env),
         policy=None if vla is None else _verb(vla, env, spec.policy_seed),

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from zetta.primitives.dry_run_reach import DryArm
-from zetta.primitives.grasps import HANDS, PANDA
+from zetta.primitives.grasps import hand_of
 from zetta.primitives.kinematics import Kinematics
 from zetta.runtime.arm_model import ArmModels
 from zetta.runtime.core import Env, Proprio
 from zetta.runtime.workspace import BoundedEnv
-
-_SOME_HAND = replace(PANDA, reach=None)
-"""The hand of an arm of which nothing is known."""
 
 
 def dry_arms(env: Env, home: Proprio) -> tuple[DryArm, ...]:
@@ -25,7 +20,7 @@ def dry_arms(env: Env, home: Proprio) -> tuple[DryArm, ...]:
     Raises:
         ConfigError: it tells kinematics, and the extra `drive` is not installed.
     """
-    hand = HANDS.get(env.spec.name, _SOME_HAND)
+    hand = hand_of(env.spec.name)
     arms: list[DryArm] = []
     for index, (name, state) in enumerate(zip(env.spec.arms, home.arms, strict=True)):
         model = env.arm_model(index) if isinstance(env, ArmModels) else None

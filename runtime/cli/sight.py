@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
 
 from zetta.primitives.agent.verifier import Seen
-from zetta.primitives.grasps import HANDS, PANDA
+from zetta.primitives.grasps import hand_of
 from zetta.primitives.localize.oracle import OracleFinder
 from zetta.primitives.localize.role_localizer import RoleLocalizer, TracksState
 from zetta.primitives.localize.sensor_noise import as_sensed
@@ -156,7 +156,7 @@ class Sight:
             self._env.spec.action,
             arm,
             self._env.spec.control_hz,
-            hand=HANDS.get(self._env.spec.name, PANDA),
+            hand=hand_of(self._env.spec.name),
             placement="in" if wanted == "in" else "on",
             clockwise=roles is not None and "turn_off" in roles.verbs_about(["part"]),
             before=held,

@@ -9,6 +9,7 @@ import pytest
 
 from tests.hw_drivers.arm_parts import served, told
 from zetta.hw_drivers.simple_side import SimpleSide
+from zetta.primitives.agent.drive_log import read_turns
 from zetta.runtime import registry
 from zetta.runtime.cli import main as cli
 from zetta.runtime.cli.assemble import Assembler
@@ -51,6 +52,37 @@ def test_policy_drives_an_arm_by_its_setup(
     assert (episode["ticks"], episode["reason"], episode["error"]) == (10, "truncated", None)
     assert episode["instruction"] == "put the bowl on the plate"
     assert not episode["success"]
+
+
+def test_agent_drives_an_arm_by_commands(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    side = SimpleSide()
+    file, commands = tmp_path / "arm.toml", tmp_path / "commands.txt"
+    commands.write_text("move z 3\npick bowl\ngripper close\n")
+    with served(side) as running:
+        file.write_text(SETUP.format(url=running.url, robot="simple"))
+        given = (
+            "--arm",
+            str(file),
+            "--agent",
+            f"replay:{commands}",
+            "--out",
+            str(tmp_path / "run"),
+        )
+        with pytest.raises(SystemExit) as ended:
+            cli.main(["drive", *given, "--json"])
+        assert ended.value.code == 0
+        answer = json.loads(capsys.readouterr().out)
+        assert "send" in told(side)
+        assert told(side)[-1] == "hold"
+    (episode,) = answer["episodes"]
+    assert episode["error"] is None
+    assert episode["verified"] is None  # nothing here sees
+    first, second, *_ = read_turns(Path(episode["log"]))
+    assert first.results[0].moved is not None
+    assert first.results[0].moved[2] > 0.015
+    assert "not seen" in second.refusals[0]
 
 
 def test_wrong_robot_is_an_error_and_nothing_moves(tmp_path: Path) -> None:
