@@ -35,7 +35,7 @@ from zetta.runtime.cli.run_episodes import Manner
 from zetta.runtime.cli.run_plan import DEFAULTS, Wishes, plan
 from zetta.runtime.core import RunSpec
 from zetta.runtime.errors import ConfigError, InfraError, ZettaError
-from zetta.runtime.registry import AGENT_PREFIX
+from zetta.runtime.registry import AGENT_PREFIX, ARM_PREFIX
 
 if TYPE_CHECKING:
     from zetta.primitives.mcp_doors import Door
@@ -75,6 +75,9 @@ class HttpWishes:
 
 def command(
     sim: Annotated[str, typer.Option(help="Simulator; `zetta sims list` names them.")] = "libero",
+    arm: Annotated[
+        Path | None, typer.Option(help="Set-up file of a real arm, in place of a simulator.")
+    ] = None,
     suite: Annotated[str | None, typer.Option(help="Suite of tasks.")] = None,
     task: Annotated[int, typer.Option(help="Task number.")] = 0,
     init: Annotated[
@@ -144,6 +147,8 @@ def command(
             "the run, or use --http"
         )
     import_module("zetta.primitives.mcp_server")  # says at once which extra is missing
+    if arm is not None:
+        sim, realtime = ARM_PREFIX + str(arm), True
     told = {
         "turns": f"{turns}",
         "commands_per_turn": f"{commands_per_turn}",

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -83,6 +86,27 @@ def test_agent_drives_an_arm_by_commands(
     assert first.results[0].moved is not None
     assert first.results[0].moved[2] > 0.015
     assert "not seen" in second.refusals[0]
+
+
+def test_agentic_client_drives_an_arm_with_no_code(tmp_path: Path) -> None:
+    mcp = pytest.importorskip("mcp", reason="needs pip install 'zetta[mcp]'")
+    stdio = pytest.importorskip("mcp.client.stdio")
+    side, file = SimpleSide(), tmp_path / "arm.toml"
+
+    async def talk() -> str:
+        arguments = ["-m", "zetta.runtime.cli.main", "mcp", "--arm", str(file)]
+        arguments += ["--out", str(tmp_path / "run")]
+        program = stdio.StdioServerParameters(
+            command=sys.executable, args=arguments, env=dict(os.environ)
+        )
+        async with mcp.Client(program, read_timeout_seconds=90.0) as client:
+            came = await client.call_tool("execute", {"commands": ["move z 3"], "pictures": False})
+            return str(came.content[0].text)
+
+    with served(side) as running:
+        file.write_text(SETUP.format(url=running.url, robot="simple"))
+        assert "move z 3 cm: ok" in asyncio.run(talk())
+        assert "send" in told(side)
 
 
 def test_wrong_robot_is_an_error_and_nothing_moves(tmp_path: Path) -> None:
