@@ -2,20 +2,63 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 
 import numpy as np
 import pytest
+from command_lines import strange_line
 from random_commands import command
 from toy_commands import bench
 
+from zetta.primitives.command_grammar import parse_command
 from zetta.runtime.core import Sampled
-from zetta.runtime.errors import ZettaError
+from zetta.runtime.errors import ConfigError, ZettaError
 from zetta.runtime.workspace import Box
 
 ROOM = Box((-0.15, -0.2, 0.44), (0.15, 0.25, 0.70))
 SLACK = 0.01
 THINGS = ("red cube", "blue cube", "green plate", "yellow plate", "cube", "fish", "top drawer", "")
+
+
+def fuzz_lines(suite: str, lines: int, seed: int, scene_every: int = 400) -> tuple[int, int]:
+    """Carry out whatever of random lines is understood; return how many were, and the ticks."""
+    rng = random.Random(seed)
+    understood = ticks = 0
+    made = None
+    for number in range(lines):
+        if made is None or number % scene_every == 0:
+            made = bench(suite, 0, Sampled(), seed + number, workspace=ROOM)
+        try:
+            parsed = parse_command(strange_line(rng), made.env.spec.arms)
+        except ConfigError:
+            continue
+        understood += 1
+        felt = len(made.felt)
+        with contextlib.suppress(ZettaError):
+            made.do_all([parsed], most_ticks=60)
+        for proprio in made.felt[felt:]:
+            for arm in proprio.arms:
+                outside = arm.ee_pos - ROOM.nearest(arm.ee_pos)
+                assert float(np.abs(outside).max()) <= SLACK, (parsed, arm.ee_pos)
+        ticks += len(made.felt) - felt
+        made.felt.clear()
+    return understood, ticks
+
+
+def test_random_lines_move_nothing_out_of_the_workspace() -> None:
+    understood, ticks = fuzz_lines("toy_pick", 800, 3)
+    assert understood > 30
+    assert ticks > 100
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize(("suite", "seed"), [("toy_pick", 100_000), ("toy_two_arm", 200_000)])
+def test_a_hundred_thousand_random_lines_move_nothing_out(suite: str, seed: int) -> None:
+    understood, ticks = fuzz_lines(suite, 50_000, seed)
+    assert understood > 2_000
+    assert ticks > 10_000
 
 
 def fuzz(suite: str, index: int, count: int, seed: int) -> None:
