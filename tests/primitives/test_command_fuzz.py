@@ -58,7 +58,7 @@ def test_random_lines_move_nothing_out_of_the_workspace() -> None:
 def test_a_hundred_thousand_random_lines_move_nothing_out(suite: str, seed: int) -> None:
     understood, ticks = fuzz_lines(suite, 50_000, seed)
     assert understood > 2_000
-    assert ticks > 10_000
+    assert ticks > 5_000
 
 
 def fuzz(suite: str, index: int, count: int, seed: int) -> None:
