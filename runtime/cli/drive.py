@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -16,6 +17,7 @@ from zetta.runtime.cli.options import check_options
 from zetta.runtime.cli.run_answer import carry_out, tell
 from zetta.runtime.cli.run_episodes import Manner, tasks_of
 from zetta.runtime.cli.run_plan import DEFAULTS, Wishes, plan
+from zetta.runtime.core import RunSpec
 from zetta.runtime.errors import ConfigError
 from zetta.runtime.registry import AGENT_PREFIX, ARM_PREFIX, is_arm
 
@@ -94,13 +96,9 @@ def command(
     if grammar:
         _show_grammar(as_json)
         return
-    if agent == MCP:
-        raise ConfigError("the agent 'mcp' is the client of a server; start one with zetta mcp")
     if arm is not None:
         sim, realtime = ARM_PREFIX + str(arm), True
     simulator = find_simulator(sim)
-    if is_arm(sim) and episodes != 1:
-        raise ConfigError("an arm runs one episode at a time: a person sets the scene before each")
     told = {
         "turns": f"{turns}",
         "commands_per_turn": f"{commands_per_turn}",
@@ -134,9 +132,8 @@ def command(
     if suite is None and sim in DEFAULTS:
         wishes = replace(wishes, suite=DEFAULTS[sim].suite)
     specs = plan(wishes, simulator)
+    _check_manner(agent, specs)
     check_options(specs[0])
-    if agent == "human" and len(list(tasks_of(specs))) > 1:
-        raise ConfigError("a person drives one task at a time; name one with --task")
     answer = carry_out(specs, Manner(video=video, realtime=realtime), simulator, out, "drive")
     if as_json:
         output.emit(answer.to_json())
@@ -145,6 +142,20 @@ def command(
     failed = require_success and not all(report.success for report in answer.reports)
     if failed or len(answer.scored) < len(answer.reports):
         raise typer.Exit(1)
+
+
+def _check_manner(agent: str, specs: Sequence[RunSpec]) -> None:
+    """Refuse what an agent or an arm cannot do that others can.
+
+    Raises:
+        ConfigError: the agent is a server's client, or there is more to do than one can.
+    """
+    if agent == MCP:
+        raise ConfigError("the agent 'mcp' is the client of a server; start one with zetta mcp")
+    if is_arm(specs[0].sim) and len(specs) > 1:
+        raise ConfigError("an arm runs one episode at a time: a person sets the scene before each")
+    if agent == "human" and len(list(tasks_of(specs))) > 1:
+        raise ConfigError("a person drives one task at a time; name one with --task")
 
 
 def _step_budget(text: str) -> str:
