@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.hw_drivers.arm_parts import served, told
+from tests.hw_drivers.arm_parts import served, told, until
 from zetta.hw_drivers.simple_side import SimpleSide
 from zetta.primitives.agent.drive_log import read_turns
 from zetta.runtime import registry
@@ -50,7 +50,7 @@ def test_policy_drives_an_arm_by_its_setup(
         # The newest of two that wait is carried out, so a stalled machine may leave one out.
         sent = told(side).count("send")
         assert 1 <= sent <= 10
-        assert told(side)[-1] == "hold"  # the program ended, the arm holds
+        until(lambda: told(side)[-1] == "hold", "the program ended, the arm holds")
     (episode,) = answer["episodes"]
     assert (episode["ticks"], episode["reason"], episode["error"]) == (10, "truncated", None)
     assert episode["instruction"] == "put the bowl on the plate"
@@ -78,7 +78,7 @@ def test_agent_drives_an_arm_by_commands(
         assert ended.value.code == 0
         answer = json.loads(capsys.readouterr().out)
         assert "send" in told(side)
-        assert told(side)[-1] == "hold"
+        until(lambda: told(side)[-1] == "hold", "the program ended, the arm holds")
     (episode,) = answer["episodes"]
     assert episode["error"] is None
     assert episode["verified"] is None  # nothing here sees
