@@ -204,6 +204,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     serve(calls, socket)
     socket.close()
     zmq.Context.instance().term()
+    _clear(asked.folder)  # its owner may be killed before it gets to it
     sys.stderr.flush()
     os._exit(0)  # a renderer's destructors must not turn a clean end into an error
 
@@ -216,13 +217,18 @@ def _private_stdout() -> TextIO:
     return ours
 
 
+def _clear(made_for_us: str) -> None:
+    """Remove the owner's folder, and no other."""
+    folder = Path(made_for_us)
+    if folder.name.startswith(FOLDER_PREFIX):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def _end_with_owner(made_for_us: str) -> None:
     # In a thread, because a simulator that hangs must not outlive its owner either.
     while os.read(0, 4096):
         pass
-    folder = Path(made_for_us)
-    if folder.name.startswith(FOLDER_PREFIX):  # its owner can no longer clear it
-        shutil.rmtree(folder, ignore_errors=True)
+    _clear(made_for_us)  # its owner can no longer do that
     if os.getpgrp() == os.getpid():
         os.killpg(os.getpgrp(), signal.SIGKILL)
     os._exit(1)
