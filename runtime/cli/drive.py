@@ -13,7 +13,7 @@ from zetta.primitives.agent.mcp_agent import MCP
 from zetta.primitives.command_grammar import GRAMMAR
 from zetta.runtime.cli import output
 from zetta.runtime.cli.assemble import find_simulator
-from zetta.runtime.cli.options import check_options
+from zetta.runtime.cli.options import check_options, steps_option
 from zetta.runtime.cli.run_answer import carry_out, tell
 from zetta.runtime.cli.run_episodes import Manner, tasks_of
 from zetta.runtime.cli.run_plan import DEFAULTS, Wishes, plan
@@ -105,7 +105,7 @@ def command(
         "tokens": f"{tokens}",
         "dollars": f"{dollars:g}",
         "drive_s": f"{seconds:g}",
-        "step_budget": _step_budget(steps),
+        "step_budget": steps_option(steps, UNLIMITED_TICKS),
         "overlays": overlays,
         "vla": policy,
         "base_url": base_url,
@@ -156,13 +156,6 @@ def _check_manner(agent: str, specs: Sequence[RunSpec]) -> None:
         raise ConfigError("an arm runs one episode at a time: a person sets the scene before each")
     if agent == "human" and len(list(tasks_of(specs))) > 1:
         raise ConfigError("a person drives one task at a time; name one with --task")
-
-
-def _step_budget(text: str) -> str:
-    """Return the option `step_budget` for `--steps`; empty for the published number."""
-    if text == "published":
-        return ""
-    return f"{UNLIMITED_TICKS}" if text == "unlimited" else text
 
 
 def _show_grammar(as_json: bool) -> None:

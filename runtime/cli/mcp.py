@@ -29,7 +29,7 @@ from zetta.runtime.cli.mcp_access import (
     parse_place,
     token_at,
 )
-from zetta.runtime.cli.options import check_options
+from zetta.runtime.cli.options import check_options, steps_option
 from zetta.runtime.cli.run_answer import Answer, carry_out, tell
 from zetta.runtime.cli.run_episodes import Manner
 from zetta.runtime.cli.run_plan import DEFAULTS, Wishes, plan
@@ -153,7 +153,7 @@ def command(
         "turns": f"{turns}",
         "commands_per_turn": f"{commands_per_turn}",
         "drive_s": f"{seconds:g}",
-        "step_budget": {"published": "", "unlimited": f"{UNLIMITED_TICKS}"}.get(steps, steps),
+        "step_budget": steps_option(steps, UNLIMITED_TICKS),
         "overlays": overlays,
         "vla": policy,
     }

@@ -97,6 +97,15 @@ def step_budget(spec: RunSpec) -> int | None:
     return int(ticks)
 
 
+def steps_option(text: str, unlimited: int) -> str:
+    """Return the option `step_budget` for `--steps`; empty for the published number.
+
+    >>> steps_option("published", 5000), steps_option("unlimited", 5000), steps_option("50", 5000)
+    ('', '5000', '50')
+    """
+    return {"published": "", "unlimited": f"{unlimited}"}.get(text, text)
+
+
 def check_inference(spec: RunSpec, paced: bool) -> None:
     """Refuse a policy that shall run ahead where ticks are not paced.
 
