@@ -93,7 +93,7 @@ class EpisodeCockpit:
             if role in seen[number].estimates
         }
         self._start = proprio
-        self._table = table_in(self._env.observe(self._sight.cameras, depth=True))
+        self._table = table_in(self._sight.observed())
         self._dry_arms = dry_arms(self._env, proprio)
 
     def read(self, line: str) -> Parsed:

@@ -105,6 +105,7 @@ class Sight:
         self._first_seen = self._last_seen
         self._bindings: dict[int, _Binding] = {}
         """By arm: what commands have bound."""
+        self._picture: Observation | None = None
         self._as_sensed = spec.options.get("depth_noise") == "yes"
         self.level: Sensing = self._finder.level
         self.cameras = tuple(c.name for c in env.spec.cameras if c.mount == "world")
@@ -183,10 +184,17 @@ class Sight:
         roles = tuple(errand.phrases)
 
         def look() -> Seen:
-            observation = self._sensed(self._env.observe(self.cameras, depth=True))
+            observation = self._sensed(self.observed())
             return Seen(own.locate(observation, roles), own.heights(observation))
 
         return look
+
+    def observed(self) -> Observation:
+        """Return what the cameras see, drawn once in a tick however many things are looked for."""
+        now = self._env.observe().proprio.t
+        if self._picture is None or self._picture.proprio.t != now:
+            self._picture = self._env.observe(self.cameras, depth=True)
+        return self._picture
 
     def bind_instruction(self) -> None:
         """Let looks mean the things of the whole instruction again, as skills expect."""
