@@ -19,6 +19,8 @@ BLOCKS: Final = 12
 WARM_UP: Final = 1 / 3
 """Share of the run that is not judged: caches fill, allocators settle."""
 CONFIDENCE: Final = 0.95
+FLAT: Final = 1e-100
+"""Values that differ by less are equal: the squares of smaller differences are 0 as floats."""
 PROC: Final = Path("/proc")
 SHARED_MEMORY: Final = Path("/dev/shm")
 
@@ -66,7 +68,7 @@ def slope(times_s: Sequence[float], values: Sequence[float]) -> Slope:
         raise ValueError(f"got {len(kept)} samples after the warm-up, need {2 * BLOCKS}")
     blocks = [block.mean(axis=0) for block in np.array_split(np.array(kept), BLOCKS)]  # (2,) each
     x, y = np.array(blocks).T
-    if np.ptp(y) == 0.0:
+    if np.ptp(y) < FLAT:
         return Slope(0.0, 0.0, 0.0)
     fitted = linregress(x / 3600.0, y)
     half = float(t.ppf((1 + CONFIDENCE) / 2, BLOCKS - 2) * fitted.stderr)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from zetta.runtime.cli.bench_soak import series_figures, soak_figures
@@ -22,6 +22,7 @@ def noise(spread: float, seed: int = 0) -> np.ndarray:
 
 
 @given(st.floats(-1e3, 1e3), st.floats(-50.0, 50.0))
+@example(0.0, 6.886060042461866e-161)
 def test_slope_of_a_line_is_found_in_units_an_hour(start: float, per_hour: float) -> None:
     found = slope(SECONDS, [start + per_hour * second / 3600 for second in SECONDS])
     assert found.per_hour == pytest.approx(per_hour, abs=1e-6)
