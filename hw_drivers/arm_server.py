@@ -256,7 +256,7 @@ class ArmServer:
             reading = replace(reading, mode="stopped", reason=self._latch.reason)
         elif self._trouble or self._deaf:
             reading = replace(reading, mode="fault", reason=self._trouble or self._deaf)
-        elif self._holding:
+        elif self._holding and reading.mode != "stopped":  # what it stopped by itself it says
             reading = replace(reading, mode="holding", reason=self._holding)
         self._number += 1
         owner = self._ownership.owner(self._clock())

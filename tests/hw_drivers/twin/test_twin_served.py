@@ -183,7 +183,9 @@ def test_the_door_is_on_loopback_alone(twin: ServedTwin) -> None:
 
 def test_faults_have_names_of_their_own() -> None:
     told: list[tuple[bool, str]] = []
-    faults = Faults([Fault("late", "Commands come late.", lambda on, value: told.append((on, value)), "s")])
+    faults = Faults(
+        [Fault("late", "Commands come late.", lambda on, value: told.append((on, value)), "s")]
+    )
     faults.set("late", True, "0.2")
     assert (told, faults.on) == ([(True, "0.2")], {"late": "0.2"})
     with pytest.raises(ConfigError, match="already"):
