@@ -81,7 +81,7 @@ def test_a_state_that_is_taken_up_again_goes_on_as_it_would_have(world: TwinWorl
 
 def test_a_step_of_five_centimetres_is_gone_in_three_tenths_of_a_second(world: TwinWorld) -> None:
     world.set_scene(0)
-    goal = np.array(HOME_POS) + (0.03, 0.04, 0.0)
+    goal = np.array(HOME_POS) + np.array([0.03, 0.04, 0.0])
     world.target(hand_at(goal))
     world.advance(0.3)
     assert np.linalg.norm(place(world) - goal) < 2e-3
