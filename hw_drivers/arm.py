@@ -22,6 +22,8 @@ nobody commands it. `stopped`: a stop is latched until a person clears it. `faul
 
 TargetKind: TypeAlias = Literal["pose", "joints"]
 
+MAX_DRIVER: Final = 64
+"""Characters of a driver with its name."""
 UNIT_TOLERANCE: Final = 1e-3
 """A quaternion may be so far from unit length before it counts as no rotation."""
 
@@ -141,34 +143,6 @@ class RobotSide(Protocol):
         ...
 
 
-class Guard(Protocol):
-    """Stands before every command on the robot's side. `safety.py` has one; `OPEN` is for tests."""
-
-    def admit(self, target: ArmTarget, reading: ArmReading) -> ArmTarget:
-        """Return what may be sent: `target` itself, or one that was brought within the limits.
-
-        Args:
-            target: checked for shape and finiteness already.
-            reading: the latest one; its `t` is the present, within a period.
-
-        Raises:
-            SafetyStop: it must not be sent at all; the server stops, latched, with this reason.
-        """
-        ...
-
-
-class _Open:
-    """Lets everything pass."""
-
-    def admit(self, target: ArmTarget, reading: ArmReading) -> ArmTarget:
-        """Return `target`."""
-        del reading
-        return target
-
-
-OPEN: Final[Guard] = _Open()
-
-
 @runtime_checkable
 class Arm(Protocol):
     """An arm as a program sees it, wherever it stands."""
@@ -192,13 +166,22 @@ class Arm(Protocol):
         """
         ...
 
-    def command(self, target: ArmTarget, ttl_s: float = 0.1) -> None:
+    def age_s(self) -> float:
+        """Return how old the newest reading may be; infinite before the first one."""
+        ...
+
+    def command(self, target: ArmTarget, ttl_s: float = 0.1, driver: str = "policy") -> None:
         """Send a target that must not be executed later than `ttl_s` from now.
+
+        Args:
+            target: where the arm shall be.
+            ttl_s: how long it is worth anything.
+            driver: who asks: `person`, `policy`, `skill:NAME` or `agent:NAME`; each has limits.
 
         Raises:
             SafetyStop: a stop is latched.
             ConnectionLost: the server was restarted, or the hold on the arm is lost.
-            SpecMismatch: no target of this arm.
+            SpecMismatch: no target of this arm, or no driver.
         """
         ...
 
@@ -239,6 +222,61 @@ def checked_target(target: ArmTarget, facts: ArmFacts) -> ArmTarget:
             )
         return PoseTarget(_finite(target.ee_pos, 3, "position"), quat, opening)
     return JointTarget(_finite(target.joint_pos, len(facts.joints), "joint target"), opening)
+
+
+def checked_driver(driver: str) -> str:
+    """Return `driver`, if it is one.
+
+    >>> checked_driver("skill:regrasp")
+    'skill:regrasp'
+
+    Raises:
+        SpecMismatch: it is none.
+    """
+    kind, colon, name = driver.partition(":")
+    plain = kind in ("person", "policy") and not colon
+    named = kind in ("skill", "agent") and bool(name.strip())
+    if not (plain or named) or len(driver) > MAX_DRIVER or not driver.isprintable():
+        raise SpecMismatch(
+            f"a driver is person, policy, skill:NAME or agent:NAME, got {driver!r:.60}"
+        )
+    return driver
+
+
+def driver_of(source: str) -> str:
+    """Return the driver that a source of ticks is, as the loop names it.
+
+    A person who types commands is the person; who is unknown is a skill, which may do least but
+    for an agent.
+
+    >>> driver_of("policy"), driver_of("agent:human"), driver_of("agent:gpt")
+    ('policy', 'person', 'agent:gpt')
+    >>> driver_of("regrasp")
+    'skill:regrasp'
+    """
+    if source in ("policy", "person"):
+        return source
+    if source == "agent:human":
+        return "person"
+    kind, _, name = source.partition(":")
+    name = "".join(c for c in name if c.isprintable()).strip()[: MAX_DRIVER - len("agent:")]
+    if kind in ("skill", "agent") and name:
+        return f"{kind}:{name}"
+    return f"skill:{source.replace(':', '-').strip()[: MAX_DRIVER - len('skill:')] or 'unnamed'}"
+
+
+def described(target: ArmTarget) -> str:
+    """Return a target as a person reads it.
+
+    >>> described(JointTarget(np.array([0.0, 1.5]), 0.04))
+    'joints 0, 1.5 rad, gripper 4 cm'
+    """
+    gripper = f"gripper {100.0 * target.gripper_opening:.3g} cm"
+    if isinstance(target, JointTarget):
+        return f"joints {', '.join(f'{q:.3g}' for q in target.joint_pos)} rad, {gripper}"
+    place = ", ".join(f"{100.0 * x:.1f}" for x in target.ee_pos)
+    turn = ", ".join(f"{x:.3f}" for x in target.ee_quat)
+    return f"the hand at {place} cm, quaternion {turn} (xyzw), {gripper}"
 
 
 def _finite(values: Array, size: int, name: str) -> Array:
