@@ -13,8 +13,9 @@ from typing import Final, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
+from zetta.hw_drivers.decisions import Verdict
 from zetta.runtime.core import Array, read_only
-from zetta.runtime.errors import SpecMismatch
+from zetta.runtime.errors import ConfigError, SpecMismatch
 
 ArmMode: TypeAlias = Literal["idle", "moving", "holding", "stopped", "fault"]
 """`idle`: powered, nothing was asked. `moving`: follows targets. `holding`: keeps its place because
@@ -24,6 +25,8 @@ TargetKind: TypeAlias = Literal["pose", "joints"]
 
 MAX_DRIVER: Final = 64
 """Characters of a driver with its name."""
+FOLLOWED: Final = ("as asked", "changed")
+"""Verdicts with which an arm goes where it was asked to, or towards it."""
 UNIT_TOLERANCE: Final = 1e-3
 """A quaternion may be so far from unit length before it counts as no rotation."""
 
@@ -141,6 +144,109 @@ class RobotSide(Protocol):
     def close(self) -> None:
         """Hold and free everything; calling it again does nothing."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """What a guard lets through at one tick."""
+
+    target: ArmTarget | None
+    """Send exactly this; None: send nothing, the arm keeps what it has."""
+    verdict: Verdict = "as asked"
+    reason: str = ""
+    """Why it is not what was asked; empty where it is."""
+    waiting: str = ""
+    """Token for `approve`, where the target waits for a person."""
+
+
+class Guard(Protocol):
+    """Decides what is sent to an arm. One thread calls it."""
+
+    @property
+    def limits(self) -> str:
+        """Return of which arm the limits are; empty where nothing is limited."""
+        ...
+
+    @property
+    def tick_s(self) -> float:
+        """Return the period of `tick`; 0: once for each fresh target, and never without one."""
+        ...
+
+    @property
+    def stopped(self) -> str:
+        """Return why nothing is followed until a person clears it; empty otherwise."""
+        ...
+
+    @property
+    def rests(self) -> bool:
+        """Say whether what is sent stands still."""
+        ...
+
+    def tick(
+        self, asked: ArmTarget | None, reading: ArmReading | None, now: float, driver: str
+    ) -> Passed:
+        """Return what is sent at this tick. Never waits.
+
+        Args:
+            asked: the newest target, again while it is fresh; checked for shape and finiteness.
+            reading: the latest one; `t` is of the clock of `now`.
+            now: seconds of a monotonic clock.
+            driver: who asks: `person`, `policy`, `skill:NAME` or `agent:NAME`.
+        """
+        ...
+
+    def held(self) -> None:
+        """Take note that the arm was told to hold: what comes next begins where it stands."""
+        ...
+
+    def stop(self, reason: str, now: float, by: str) -> None:
+        """Let nothing be followed until `clear`. Never raises."""
+        ...
+
+    def clear(self, by: str, now: float) -> None:
+        """A person has cleared the stop.
+
+        Raises:
+            ConfigError: `by` is no person's name.
+            SafetyStop: what is sent still moves.
+        """
+        ...
+
+    def approve(self, token: str, by: str, now: float) -> None:
+        """Let the target that waits under `token` be followed.
+
+        Raises:
+            ConfigError: none does, or `by` is no person's name.
+        """
+        ...
+
+
+class _Open:
+    """Lets everything pass."""
+
+    limits, tick_s, stopped, rests = "", 0.0, "", True
+
+    def tick(
+        self, asked: ArmTarget | None, reading: ArmReading | None, now: float, driver: str
+    ) -> Passed:
+        del reading, now, driver
+        return Passed(asked)
+
+    def held(self) -> None:
+        pass
+
+    def stop(self, reason: str, now: float, by: str) -> None:
+        pass
+
+    def clear(self, by: str, now: float) -> None:
+        pass
+
+    def approve(self, token: str, by: str, now: float) -> None:
+        del by, now
+        raise ConfigError(f"nothing waits for the approval {token!r}: this arm has no guard")
+
+
+OPEN: Final[Guard] = _Open()
 
 
 @runtime_checkable

@@ -1,135 +1,36 @@
-"""What stands before every target of an arm, on both ends of its link.
+"""The safety kernel with the words of arms: it stands before every target, on both ends of a link.
 
-A guard is called by a clock, once a tick, also when nothing new was asked: it decides what is sent
-now. `KernelGuard` is the safety kernel with the words of arms; `OPEN` lets everything pass and is
-for tests.
+It is called by a clock, once a tick, also when nothing new was asked: it decides what is sent now.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
-from zetta.hw_drivers.arm import ArmFacts, ArmReading, ArmTarget, JointTarget, PoseTarget
+from zetta.hw_drivers.arm import (
+    FOLLOWED,
+    ArmFacts,
+    ArmReading,
+    ArmTarget,
+    JointTarget,
+    Passed,
+    PoseTarget,
+)
 from zetta.hw_drivers.arm_limits import Limits
-from zetta.hw_drivers.decisions import AuditSink, Command, CommandKind, Decision, Grip, Verdict
+from zetta.hw_drivers.decisions import AuditSink, Command, CommandKind, Decision, Grip
 from zetta.hw_drivers.safety import SafetyKernel
 from zetta.hw_drivers.tracks import Forward
 from zetta.runtime.core import Array, read_only
 from zetta.runtime.errors import ConfigError
 from zetta.runtime.tracking import Quat, Vec, quat_of_rotvec, rotvec_of_quat
 
-FOLLOWED: Final = ("as asked", "changed")
-"""Verdicts with which the arm goes where it was asked to, or towards it."""
 JOINT_SLACK: Final = 0.05
 """Radians by which two sources of one joint's range may differ."""
 BOX_SLACK: Final = 1e-3
 """Metres, the same for the workspace."""
-
-
-@dataclass(frozen=True, slots=True)
-class Passed:
-    """What a guard lets through at one tick."""
-
-    target: ArmTarget | None
-    """Send exactly this; None: send nothing, the arm keeps what it has."""
-    verdict: Verdict = "as asked"
-    reason: str = ""
-    """Why it is not what was asked; empty where it is."""
-    waiting: str = ""
-    """Token for `approve`, where the target waits for a person."""
-
-
-class Guard(Protocol):
-    """Decides what is sent to an arm. One thread calls it."""
-
-    @property
-    def limits(self) -> str:
-        """Return of which arm the limits are; empty where nothing is limited."""
-        ...
-
-    @property
-    def tick_s(self) -> float:
-        """Return the period of `tick`; 0: once for each fresh target, and never without one."""
-        ...
-
-    @property
-    def stopped(self) -> str:
-        """Return why nothing is followed until a person clears it; empty otherwise."""
-        ...
-
-    @property
-    def rests(self) -> bool:
-        """Say whether what is sent stands still."""
-        ...
-
-    def tick(
-        self, asked: ArmTarget | None, reading: ArmReading | None, now: float, driver: str
-    ) -> Passed:
-        """Return what is sent at this tick. Never waits.
-
-        Args:
-            asked: the newest target, again while it is fresh; checked for shape and finiteness.
-            reading: the latest one; `t` is of the clock of `now`.
-            now: seconds of a monotonic clock.
-            driver: who asks: `person`, `policy`, `skill:NAME` or `agent:NAME`.
-        """
-        ...
-
-    def held(self) -> None:
-        """Take note that the arm was told to hold: what comes next begins where it stands."""
-        ...
-
-    def stop(self, reason: str, now: float, by: str) -> None:
-        """Let nothing be followed until `clear`. Never raises."""
-        ...
-
-    def clear(self, by: str, now: float) -> None:
-        """A person has cleared the stop.
-
-        Raises:
-            ConfigError: `by` is no person's name.
-            SafetyStop: what is sent still moves.
-        """
-        ...
-
-    def approve(self, token: str, by: str, now: float) -> None:
-        """Let the target that waits under `token` be followed.
-
-        Raises:
-            ConfigError: none does, or `by` is no person's name.
-        """
-        ...
-
-
-class _Open:
-    """Lets everything pass."""
-
-    limits, tick_s, stopped, rests = "", 0.0, "", True
-
-    def tick(
-        self, asked: ArmTarget | None, reading: ArmReading | None, now: float, driver: str
-    ) -> Passed:
-        del reading, now, driver
-        return Passed(asked)
-
-    def held(self) -> None:
-        pass
-
-    def stop(self, reason: str, now: float, by: str) -> None:
-        pass
-
-    def clear(self, by: str, now: float) -> None:
-        pass
-
-    def approve(self, token: str, by: str, now: float) -> None:
-        del by, now
-        raise ConfigError(f"nothing waits for the approval {token!r}: this arm has no guard")
-
-
-OPEN: Final[Guard] = _Open()
 
 
 class KernelGuard:

@@ -16,8 +16,15 @@ from collections.abc import MutableMapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from zetta.hw_drivers.arm import ArmReading, ArmTarget, RobotSide, described
-from zetta.hw_drivers.arm_guard import FOLLOWED, Guard, Passed
+from zetta.hw_drivers.arm import (
+    FOLLOWED,
+    ArmReading,
+    ArmTarget,
+    Guard,
+    Passed,
+    RobotSide,
+    described,
+)
 from zetta.runtime.errors import ConfigError, SafetyStop
 
 GAIN: Final = 0.1

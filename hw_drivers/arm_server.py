@@ -19,8 +19,7 @@ from typing import Any, Final
 
 import zmq
 
-from zetta.hw_drivers.arm import ArmReading, RobotSide, checked_driver, checked_target
-from zetta.hw_drivers.arm_guard import Guard
+from zetta.hw_drivers.arm import ArmReading, Guard, RobotSide, checked_driver, checked_target
 from zetta.hw_drivers.arm_latch import StopLatch
 from zetta.hw_drivers.arm_lead import Asked, Lead, shown
 from zetta.hw_drivers.arm_lease import Ownership

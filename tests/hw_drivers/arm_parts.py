@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import zmq
 
-from zetta.hw_drivers.arm import ArmReading, ArmTarget, PoseTarget, RobotSide
-from zetta.hw_drivers.arm_guard import OPEN, Guard, KernelGuard, Passed
+from zetta.hw_drivers.arm import OPEN, ArmReading, ArmTarget, Guard, Passed, PoseTarget, RobotSide
+from zetta.hw_drivers.arm_guard import KernelGuard
 from zetta.hw_drivers.arm_limits import load_limits
 from zetta.hw_drivers.arm_messages import Command, Endpoints, command_to_wire
 from zetta.hw_drivers.arm_server import ArmServer, ServerSettings
