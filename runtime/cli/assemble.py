@@ -46,8 +46,9 @@ from zetta.runtime.core import (
 )
 from zetta.runtime.episode_log import EpisodeLog, RunFacts
 from zetta.runtime.errors import ConfigError, InfraError
+from zetta.runtime.looking import LooksAside
 from zetta.runtime.loop import Episode
-from zetta.runtime.running_ahead import RunsAhead
+from zetta.runtime.running_ahead import InTurn, RunsAhead
 from zetta.sims.toy import ToySimulator
 from zetta.sims.toy_faults import ToyFaults
 
@@ -153,7 +154,7 @@ class Assembler:
             deployed, drive = driven(spec, env, scene, vla, clock is not None, logs, log, agent)
         else:
             deployed = _deployed(simulator, env, scene, spec, policy, candidate)
-        self._deployed = deployed
+        deployed = self._deployed = _beside_the_loop(spec, deployed)
         episode = Episode(
             env,
             scene,
@@ -224,7 +225,10 @@ class Assembler:
             policy = registry.policy(self._served.get(spec.policy, spec.policy))
             if temperature and spec.policy not in self._served:
                 set_temperature(policy, spec.policy, temperature)
-            policy = RunsAhead(policy) if inference == "async" else policy
+            if inference == "async":
+                policy = RunsAhead(policy)
+            elif registry.is_arm(spec.sim):
+                policy = InTurn(policy)  # a simulator waits for its policy, an arm is held
             self._policies[(spec.policy, temperature, inference)] = policy
         check_level(policy.spec.sensing, spec.sensing, f"this run (policy {spec.policy!r})")
         return policy
@@ -303,6 +307,13 @@ def set_temperature(policy: Policy, name: str, temperature: str) -> None:
     if not isinstance(policy, TemperedPolicy):
         raise ConfigError(f"the policy {name!r} has no temperature; leave --temperature out")
     policy.set_temperature(value)
+
+
+def _beside_the_loop(spec: RunSpec, deployed: Deployment) -> Deployment:
+    """Let the localiser of an arm look in a thread; a simulator waits for its own."""
+    if deployed.localizer is None or not registry.is_arm(spec.sim):
+        return deployed
+    return replace(deployed, localizer=LooksAside(deployed.localizer))
 
 
 def _deployed(

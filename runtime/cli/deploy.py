@@ -35,6 +35,7 @@ from zetta.runtime.core import (
     Scene,
 )
 from zetta.runtime.errors import ConfigError, suggest
+from zetta.runtime.looking import LooksAside
 from zetta.runtime.signals import names_up_to
 from zetta.runtime.signals_source import ExtraSignal, Signals, signals_with
 from zetta.runtime.skill_arbiter import Budgets, SkillArbiter
@@ -91,6 +92,8 @@ class Deployment:
             self.isolated.close()
         if self.agent is not None:
             self.agent.close()
+        if isinstance(self.localizer, LooksAside):
+            self.localizer.close()
 
 
 def split_bundle(name: str) -> tuple[str, str]:
