@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from zetta.runtime.core import Estimate, HeightGrid, Localizer, Observation, Sensing
+from zetta.runtime.core import Env, Estimate, HeightGrid, Localizer, Observation, Sensing
 from zetta.runtime.drivers import Found
 from zetta.runtime.thinking import DEADLINE_S, Thinker, ThinkingThread, Thought
 
@@ -33,16 +33,19 @@ class LooksAside:
 
     def begin(self, observation: Observation, roles: Sequence[str]) -> None:
         """Begin to look; a look that is still under way is forgotten."""
+        if self._look is not None:
+            self._look.drop()
+        self._look = self._begun(observation, roles)
+
+    def _begun(self, observation: Observation, roles: Sequence[str]) -> Thought[Found]:
         localizer, wanted = self._localizer, tuple(roles)
 
         def look() -> Found:
             found = localizer.locate(observation, wanted)
             return Found(found, localizer.heights(observation))
 
-        if self._look is not None:
-            self._look.drop()
         what = f"the localizer has been looking for {', '.join(wanted)}"
-        self._look = Thought(self._thinker, look, what, self._deadline_s)
+        return Thought(self._thinker, look, what, self._deadline_s)
 
     def found(self, within_s: float | None) -> Found | None:
         """Return what came of the look, or None where it takes longer.
@@ -56,11 +59,42 @@ class LooksAside:
 
     def locate(self, observation: Observation, roles: Sequence[str]) -> Mapping[str, Estimate]:
         """Return an estimate for each role that was found, waiting for it."""
-        return self._thinker.submit(lambda: self._localizer.locate(observation, roles)).result()
+        found = self._begun(observation, roles).result()
+        assert found is not None  # it was waited for
+        return found.estimates
 
     def heights(self, observation: Observation) -> HeightGrid | None:
         """Return what stands where, or None when `observation` holds no depth."""
-        return self._thinker.submit(lambda: self._localizer.heights(observation)).result()
+        found = self._begun(observation, ()).result()
+        assert found is not None  # it was waited for
+        return found.heights
+
+    def glances(
+        self, env: Env, roles: Callable[[], Sequence[str]]
+    ) -> Callable[[], Mapping[str, Estimate]]:
+        """Return a scheduled look that holds no tick up: it gives what the one before it found.
+
+        The first one is waited for; nothing moves yet. What is not found yet comes with a later
+        one. Estimates tell when they were seen, so their age is right.
+
+        Args:
+            env: where the pictures come from.
+            roles: what is looked for.
+        """
+        under_way: list[Thought[Found]] = []
+
+        def glance() -> Mapping[str, Estimate]:
+            if not under_way:
+                under_way.append(self._begun(env.observe(self.cameras, depth=True), roles()))
+                first = under_way[0].result()
+                assert first is not None  # it was waited for
+                return first.estimates
+            found = under_way[0].result(0.0)
+            if found is not None:
+                under_way[0] = self._begun(env.observe(self.cameras, depth=True), roles())
+            return {} if found is None else found.estimates
+
+        return glance
 
     def close(self) -> None:
         """End the thread."""

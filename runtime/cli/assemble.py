@@ -46,7 +46,6 @@ from zetta.runtime.core import (
 )
 from zetta.runtime.episode_log import EpisodeLog, RunFacts
 from zetta.runtime.errors import ConfigError, InfraError
-from zetta.runtime.looking import LooksAside
 from zetta.runtime.loop import Episode
 from zetta.runtime.running_ahead import InTurn, RunsAhead
 from zetta.sims.toy import ToySimulator
@@ -154,7 +153,7 @@ class Assembler:
             deployed, drive = driven(spec, env, scene, vla, clock is not None, logs, log, agent)
         else:
             deployed = _deployed(simulator, env, scene, spec, policy, candidate)
-        deployed = self._deployed = _beside_the_loop(spec, deployed)
+        self._deployed = deployed
         episode = Episode(
             env,
             scene,
@@ -307,13 +306,6 @@ def set_temperature(policy: Policy, name: str, temperature: str) -> None:
     if not isinstance(policy, TemperedPolicy):
         raise ConfigError(f"the policy {name!r} has no temperature; leave --temperature out")
     policy.set_temperature(value)
-
-
-def _beside_the_loop(spec: RunSpec, deployed: Deployment) -> Deployment:
-    """Let the localiser of an arm look in a thread; a simulator waits for its own."""
-    if deployed.localizer is None or not registry.is_arm(spec.sim):
-        return deployed
-    return replace(deployed, localizer=LooksAside(deployed.localizer))
 
 
 def _deployed(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -27,12 +29,15 @@ from zetta.runtime.core import (
     Step,
     read_only,
 )
-from zetta.runtime.errors import InfraError, SpecMismatch
+from zetta.runtime.errors import InfraError, SpecMismatch, Timeout
 from zetta.runtime.holding import Holder
 from zetta.runtime.looking import LooksAside
 from zetta.runtime.loop import Episode
 from zetta.runtime.running_ahead import InTurn
+from zetta.runtime.thinking import ThinkingThread
 from zetta.sims.toy import ToyEnv, action_spec
+
+T = TypeVar("T")
 
 
 class Clock:
@@ -310,3 +315,54 @@ def test_two_arms_are_held_together() -> None:
     row = holder.action(Proprio(0.0, (state(0.4), state(0.5))), last)
 
     assert row.tolist() == pytest.approx(last.tolist())
+
+
+# --------------------------------------------------------------------------- scheduled looks
+
+
+class Watched(ThinkingThread):
+    """A thread whose thoughts a test can wait for."""
+
+    def __init__(self) -> None:
+        super().__init__("zetta-localizer")
+        self.thoughts: list[Future[Any]] = []
+
+    def submit(self, work: Callable[[], T]) -> Future[T]:
+        future = super().submit(work)
+        self.thoughts.append(future)
+        return future
+
+
+def test_a_glance_gives_what_the_one_before_it_found_and_waits_for_none_but_the_first() -> None:
+    env, scene = toy(30)
+    env.reset(scene)
+    finder, thread = Patient(), Watched()
+    aside = LooksAside(finder, thread)
+    glance = aside.glances(env, lambda: ("object",))
+
+    finder.allowed.set()
+    assert glance()["object"].t == 0.0
+    finder.allowed.clear()
+    seen = []
+    for k in range(4):
+        env.step(np.zeros(7))
+        seen.append({role: estimate.t for role, estimate in glance().items()})
+        if k == 2:
+            finder.allowed.set()
+            thread.thoughts[-1].exception(60.0)
+    aside.close()
+
+    first = env.spec.control_hz**-1
+    assert seen == [{"object": 0.0}, {}, {}, {"object": pytest.approx(first)}]
+
+
+def test_a_look_that_never_ends_is_given_up() -> None:
+    env, scene = toy(3)
+    env.reset(scene)
+    finder = Patient()
+    aside = LooksAside(finder, deadline_s=0.01)
+
+    with pytest.raises(Timeout, match=r"looking for object for 0\.01 s"):
+        aside.locate(env.observe(), ("object",))
+    finder.allowed.set()
+    aside.close()
