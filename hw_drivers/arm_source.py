@@ -32,7 +32,7 @@ class ArmSource:
                 f"{name} declares no {'tasks' if setup.url else 'url'}; add url = "
                 '"tcp://HOST:5701" and [[tasks]] with instruction and max_steps'
             )
-        self.name = name
+        self.name, self.declared = name, setup.spec({})
         self._setup = setup
 
     def suites(self) -> Mapping[str, int]:

@@ -22,9 +22,9 @@ from zetta.primitives.agent.records import Agent
 from zetta.primitives.roles import roles_or_none
 from zetta.runtime import registry
 from zetta.runtime.arbiter import PolicyOnly
-from zetta.runtime.cli import output
+from zetta.runtime.cli import at_home, output
 from zetta.runtime.cli.home import home_library
-from zetta.runtime.cli.sight import Sight, check_finder
+from zetta.runtime.cli.sight import Sight, check_finder, localizer_of
 from zetta.runtime.core import (
     Arbiter,
     Env,
@@ -45,7 +45,6 @@ from zetta.skills.bundles import (
     library_state,
     load_bundle,
 )
-from zetta.skills.calibrated import read_calibration
 from zetta.skills.compiled import CompiledSkill, compile_skill
 from zetta.skills.package import SkillPackage
 from zetta.skills.package_files import CRITIC
@@ -149,13 +148,13 @@ def check_deployment(spec: RunSpec) -> None:
     bundle = bundle_of(spec.bundle)
     bundle.check_level(spec.sensing)
     _budgets(spec)
-    if "calibration" in spec.options:
-        record = read_calibration(Path(spec.options["calibration"]), bundle)
-        if record.policy != spec.policy:
-            raise ConfigError(
-                f"the calibration is for the policy {record.policy!r} and {spec.policy!r} would "
-                "drive; calibrate on shadow runs of this policy"
-            )
+    record = at_home.record_of(spec, bundle)
+    if record is not None and record.policy != spec.policy:
+        raise ConfigError(
+            f"the calibration is for the policy {record.policy!r} and {spec.policy!r} would "
+            "drive; calibrate on shadow runs of this policy"
+        )
+    at_home.check_before(spec, bundle, split_bundle(spec.bundle)[0])
     _check_control(spec)
     check_finder(spec)
     if _isolates(spec):
@@ -209,6 +208,8 @@ def deploy(
         )
     if name == NO_BUNDLE and not shown:
         return Deployment(PolicyOnly())
+    finder = localizer_of(spec.options, spec.sim, spec.sensing)
+    at_home.check_thresholds(spec, env.spec, bundle_of(spec.bundle), control, finder)
     bundle, roles = _calibrated(spec), roles_or_none(scene.task.instruction)
     sight = Sight(spec, env, roles)
     if control == "takeover":
@@ -358,9 +359,9 @@ def _installed() -> tuple[ExtraSignal, ...]:
 def _calibrated(spec: RunSpec) -> LoadedBundle:
     """Return the bundle, with the numbers of its calibration where one is given."""
     bundle = bundle_of(spec.bundle)
-    if "calibration" not in spec.options:
+    record = at_home.record_of(spec, bundle)
+    if record is None:
         return bundle
-    record = read_calibration(Path(spec.options["calibration"]), bundle)
     off = {name for name, level in record.levels.items() if level is None}
     return replace(
         bundle,

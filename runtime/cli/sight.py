@@ -274,6 +274,17 @@ def _same_things(before: Errand, now: Errand) -> Mapping[Role, Role]:
     }
 
 
+def localizer_of(options: Mapping[str, str], sim: str, sensing: Sensing) -> str:
+    """Return what finds things in the pictures of a run.
+
+    >>> localizer_of({}, "libero", "vision"), localizer_of({}, "toy", "oracle")
+    ('tiny', 'oracle')
+    """
+    if sensing == "oracle" and "localizer" not in options:
+        return "oracle"
+    return options.get("localizer", "") or DEFAULT_FINDER.get(sim, "geometry")
+
+
 def _finder(spec: RunSpec, env: Env) -> Finder:
     if spec.sensing == "oracle" and "localizer" not in spec.options:
         return OracleFinder(_surveyed(env).landmarks)
