@@ -9,7 +9,9 @@ from typing import Final
 from zetta.runtime.core import EnvSpec
 
 ARM: Final = "arm"
-"""In `EnvSpec.versions`: what kind of arm it is and how wide its hand opens."""
+"""In `EnvSpec.versions`: what kind of arm it is."""
+HAND_MM: Final = "hand_mm"
+"""In `EnvSpec.versions`: how wide its hand opens, millimetres."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,17 @@ class Embodiment:
 
 def embodiment_of(spec: EnvSpec) -> Embodiment:
     """Return on what an environment with these conventions runs."""
-    return Embodiment(spec.name, spec.versions.get(ARM, "+".join(spec.arms)), spec.control_hz)
+    arm = spec.versions.get(ARM, "+".join(spec.arms))
+    opening = opening_of(spec)
+    if opening is not None:
+        arm += f", {1000.0 * opening:g} mm"
+    return Embodiment(spec.name, arm, spec.control_hz)
+
+
+def opening_of(spec: EnvSpec) -> float | None:
+    """Return how wide the hand opens, metres; None where it is not said."""
+    said = spec.versions.get(HAND_MM)
+    return None if said is None else float(said) / 1000.0
 
 
 def _slug(text: str) -> str:

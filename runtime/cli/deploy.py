@@ -55,6 +55,8 @@ CONTROLS: Final = ("sham", "random", "takeover")
 """Arms that use a bundle otherwise than it is meant, to see what is due to what."""
 ISOLATIONS: Final = ("none", "process")
 """Where critics run: in the process of the loop, or in one of their own that can only judge."""
+LOOK_EVERY_S: Final = 0.5
+"""How often the cameras are looked through for signals."""
 TRIGGERS: Final = "starter-triggers.json"
 """When and how the starter bundle intervened on development scenes, for the control `random`."""
 OWN_TRIGGERS: Final = "triggers.json"
@@ -221,6 +223,7 @@ def deploy(
         policy=policy,
         look=None if spec.sensing in ("proprio", "policy") else sight.look,
         oracle=sight.truth if spec.sensing == "oracle" else None,
+        look_every=looks_at(env.spec.control_hz),
         wanted=wanted,
         extra=_installed(),
     )
@@ -248,6 +251,15 @@ def deploy(
     return Deployment(arbiter, signals, sight, isolated=isolated)
 
 
+def looks_at(control_hz: float) -> int:
+    """Return how many ticks lie between two looks: those of half a second.
+
+    >>> looks_at(20.0), looks_at(50.0)
+    (10, 25)
+    """
+    return max(1, round(LOOK_EVERY_S * control_hz))
+
+
 def skills_on_call(
     spec: RunSpec, env: Env, scene: Scene, sight: Sight
 ) -> tuple[Signals | None, tuple[CompiledSkill, ...]]:
@@ -268,6 +280,7 @@ def skills_on_call(
         policy=None,
         look=None if spec.sensing in ("proprio", "policy") else sight.look,
         oracle=None,
+        look_every=looks_at(env.spec.control_hz),
         wanted=_wanted(bundle, env),
         extra=_installed(),
     )

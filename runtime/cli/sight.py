@@ -157,7 +157,7 @@ class Sight:
             self._env.spec.action,
             arm,
             self._env.spec.control_hz,
-            hand=hand_of(self._env.spec.name),
+            hand=hand_of(self._env.spec),
             placement="in" if wanted == "in" else "on",
             clockwise=roles is not None and "turn_off" in roles.verbs_about(["part"]),
             before=held,
