@@ -359,6 +359,8 @@ class ArmServer:
     def _clear(self, by: str) -> object:
         """Clear a latched stop. Nobody holds the arm afterwards: commands must be made anew."""
         was = self._latch.reason
+        if not was and self._reading is not None and self._reading.mode == "stopped":
+            was = self._reading.reason or "the arm had stopped itself"
         if was:
             self._ownership.end()
             self._side.clear()

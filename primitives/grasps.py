@@ -57,7 +57,9 @@ PIN_FINGERS = HandGeometry(
     hand_half_across=0.007,
 )
 """Two thin fingers without a palm, as the toy has them."""
-HANDS: Mapping[str, HandGeometry] = MappingProxyType({"libero": PANDA, "toy": PIN_FINGERS})
+HANDS: Mapping[str, HandGeometry] = MappingProxyType(
+    {"libero": PANDA, "twin": PANDA, "toy": PIN_FINGERS}
+)
 """Hands by `EnvSpec.name`."""
 _FRANKA = ("panda", "franka", "fr3")
 """Words in the model of an arm that has the Panda's links and hand."""
