@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 SIMS: Mapping[str, str] = {
     "toy": "zetta.sims.toy:ToySimulator",
     "libero": "zetta.sims.libero.simulator:LiberoSimulator",
+    "twin": "zetta.hw_drivers.twin.simulator:TwinSimulator",
 }
 POLICIES: Mapping[str, str] = {
     "zetta/tiny": "zetta.runtime.policies.tiny.serve:load",
