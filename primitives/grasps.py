@@ -56,7 +56,9 @@ PIN_FINGERS = HandGeometry(
     hand_half_across=0.007,
 )
 """Two thin fingers without a palm, as the toy has them."""
-HANDS: Mapping[str, HandGeometry] = MappingProxyType({"libero": PANDA, "toy": PIN_FINGERS})
+HANDS: Mapping[str, HandGeometry] = MappingProxyType(
+    {"libero": PANDA, "twin": PANDA, "toy": PIN_FINGERS}
+)
 """Hands by `EnvSpec.name`."""
 SOME_HAND = replace(PANDA, reach=None)
 """The hand of an arm of which nothing is known: that of the Panda, on an arm of any stretch."""

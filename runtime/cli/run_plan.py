@@ -41,6 +41,16 @@ DEFAULTS: Final[Mapping[str, Defaults]] = {
             "zetta run --sim libero --list",
         ),
     ),
+    "twin": Defaults(
+        suite="twin_pick",
+        policy="random",
+        building="a few seconds",
+        next=(
+            "zetta drive --sim twin --suite twin_place --agent scripted",
+            "zetta run --sim twin --suite twin_place --policy oracle/expert --sensing oracle",
+            "zetta run --sim twin --list",
+        ),
+    ),
     "toy": Defaults(
         suite="toy_pick",
         policy="toy/reach",
