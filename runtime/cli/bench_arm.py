@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Final
 
@@ -53,6 +53,8 @@ AGE_TARGET_MS: Final = 20.0
 SWAY: Final = 0.04
 """Command of the swaying arm: 4 cm a second at 20 Hz."""
 SWAY_S: Final = 4.0
+OLDEST_S: Final = 5.0
+"""An older state ends the measurement; a younger one is a figure."""
 LOOK_S: Final = 0.0005
 """How often it is looked whether a command was carried out."""
 TIMER_SHARE: Final = 0.25
@@ -79,7 +81,7 @@ def measured(url: str, seconds: float, hz: float, still: bool) -> list[Figure]:
     """Return the figures of the loop on the arm at `url`; `still` lets it hold."""
     timer, ticking = MeasuredClock(), MeasuredClock()
     arm = WatchedArm(ZmqArm(url, owner="zetta bench arm"))
-    env = ArmEnv(arm, replace(ArmSetup("bench"), control_hz=hz))
+    env = ArmEnv(arm, ArmSetup("bench", control_hz=hz, max_state_age_s=OLDEST_S))
     ticks = round(seconds * hz)
     try:
         _tick_only(timer, hz, round(TIMER_SHARE * ticks))
@@ -161,6 +163,7 @@ class WatchedArm:
     _sent_at: float = 0.0
     _sent: int = 0
     """Commands that had been carried out when the last one was sent."""
+    _under_way: bool = False
 
     def connect(self, within_s: float = 5.0) -> ArmFacts:
         """Take hold of the arm."""
@@ -177,9 +180,11 @@ class WatchedArm:
         return self.arm.age_s()
 
     def command(self, target: ArmTarget, ttl_s: float = 0.1, driver: str = "policy") -> None:
-        """Send a target, and note when."""
-        self._sent = self.arm.counts()["sent"]
-        self._sent_at = time.monotonic()
+        """Send a target, and note when; one that is still under way took at least as long."""
+        if self._under_way:
+            self.took_s.append(time.monotonic() - self._sent_at)
+        self._sent, self._sent_at = self.arm.counts()["sent"], time.monotonic()
+        self._under_way = True
         self.arm.command(target, ttl_s, driver)
 
     def wait_until_carried_out(self, within_s: float) -> None:
@@ -187,6 +192,7 @@ class WatchedArm:
         while (took := time.monotonic() - self._sent_at) < within_s:
             if self.arm.counts()["sent"] > self._sent:
                 self.took_s.append(took)
+                self._under_way = False
                 return
             time.sleep(LOOK_S)
 
