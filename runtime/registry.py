@@ -25,6 +25,8 @@ POLICIES: Mapping[str, str] = {
     "toy/reach": "zetta.runtime.policies.toy_reach:load",
     "toy/reach-exact": "zetta.runtime.policies.toy_reach:load",
     "toy/reach-clumsy": "zetta.runtime.policies.toy_reach:load",
+    "twin/reach": "zetta.runtime.policies.twin_reach:load",
+    "twin/reach-clumsy": "zetta.runtime.policies.twin_reach:load",
     "openpi:": "zetta.runtime.foreign.openpi_client:load",
     "gr00t:": "zetta.runtime.foreign.gr00t_client:load",
     "random": "zetta.runtime.policies.random_actions:load",

@@ -91,7 +91,7 @@ def driven(
         arms=env.spec.arms,
         control_hz=env.spec.control_hz,
         robots=sight.bind,
-        hand=hand_of(env.spec.name),
+        hand=hand_of(env.spec),
         errands=() if roles is None else roles.steps,
         workspace=_workspace(env),
         policy=None if vla is None else _verb(vla, env, spec.policy_seed),
