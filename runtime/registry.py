@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 SIMS: Mapping[str, str] = {
     "toy": "zetta.sims.toy:ToySimulator",
     "libero": "zetta.sims.libero.simulator:LiberoSimulator",
+    "twin": "zetta.hw_drivers.twin.simulator:TwinSimulator",
 }
 POLICIES: Mapping[str, str] = {
     "zetta/tiny": "zetta.runtime.policies.tiny.serve:load",
@@ -24,6 +25,8 @@ POLICIES: Mapping[str, str] = {
     "toy/reach": "zetta.runtime.policies.toy_reach:load",
     "toy/reach-exact": "zetta.runtime.policies.toy_reach:load",
     "toy/reach-clumsy": "zetta.runtime.policies.toy_reach:load",
+    "twin/reach": "zetta.runtime.policies.twin_reach:load",
+    "twin/reach-clumsy": "zetta.runtime.policies.twin_reach:load",
     "openpi:": "zetta.runtime.foreign.openpi_client:load",
     "gr00t:": "zetta.runtime.foreign.gr00t_client:load",
     "random": "zetta.runtime.policies.random_actions:load",

@@ -69,6 +69,29 @@ class Follower:
         joints = self.joint_pos + self.joint_vel / STIFFNESS_HZ
         self._target = JointTarget(np.clip(joints, self._low, self._high), 0.0)
 
+    def state(self) -> Array:
+        """Return the way so far and where it leads. Shape (30,)."""
+        match self._target:
+            case PoseTarget(pos, quat, _):
+                goal = np.concatenate([[1.0], pos, quat, [0.0]])
+            case JointTarget(joints, _):
+                goal = np.concatenate([[2.0], joints, [0.0]])
+            case _:
+                goal = np.zeros(9)
+        return np.concatenate([self.joint_pos, self.joint_vel, self.joint_acc, goal])
+
+    def restore(self, state: Array) -> None:
+        """Go on from a `state`."""
+        self.joint_pos, self.joint_vel, self.joint_acc = state[:21].reshape(3, 7).copy()
+        goal = state[21:].copy()
+        match int(goal[0]):
+            case 1:
+                self._target = PoseTarget(goal[1:4], goal[4:8], 0.0)
+            case 2:
+                self._target = JointTarget(goal[1:8], 0.0)
+            case _:
+                self._target = None
+
     def pose(self, joints: Array) -> tuple[Array, Array]:
         """Return the grip site's place (3,) and the hand's orientation (3, 3) at `joints`."""
         data = self._data

@@ -92,7 +92,7 @@ def engine() -> Any:
     try:
         import mujoco
     except ImportError:
-        raise ConfigError("the twin needs MuJoCo; run: pip install 'zetta[libero]'") from None
+        raise ConfigError("the twin needs MuJoCo; run: pip install 'zetta[twin]'") from None
     return mujoco
 
 
@@ -107,7 +107,7 @@ def assets() -> Path:
     if folder is None or not (folder / "robots" / "panda" / "robot.xml").is_file():
         raise ConfigError(
             "the twin takes the shape of the Panda from robosuite 1.4, which is not installed; "
-            "run: pip install 'zetta[libero]'"
+            "run: pip install 'zetta[twin]'"
         )
     return folder
 

@@ -143,6 +143,7 @@ class Twin:
             self.pictures.show(time.monotonic(), self.side.world.qpos)
             return until()
 
+        self.side.rewind()  # starting the cameras has taken seconds
         self.server.serve(turn)
 
     def close(self) -> None:

@@ -14,7 +14,6 @@ from zetta.hw_drivers.arm import ArmFacts, ArmMode, ArmReading, ArmTarget
 from zetta.hw_drivers.simple_side import Heard, Told
 from zetta.hw_drivers.twin.scene import JOINTS, TIMESTEP_S, arm_alone, engine
 from zetta.hw_drivers.twin.world import GRIPPER_MAX, TwinWorld
-from zetta.runtime.core import Array
 from zetta.runtime.errors import SafetyStop
 from zetta.runtime.workspace import Box
 
@@ -131,13 +130,13 @@ class TwinSide:
             ConfigError: the seed is negative.
         """
         self.world.set_scene(seed)
-        self._t, self._owed = self._clock(), 0.0
+        self.rewind()
         if self._mode == "moving":
             self._mode = "holding"
 
-    def home(self) -> Array:
-        """Return the joints at which a scene begins. Shape (7,)."""
-        return self.world.home
+    def rewind(self) -> None:
+        """Go on from here by the clock; what has passed until now is nobody's."""
+        self._t, self._owed = self._clock(), 0.0
 
     def _note(self, told: Told) -> None:
         self.heard.append(Heard(self._clock(), told))

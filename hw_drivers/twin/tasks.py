@@ -13,7 +13,7 @@ from zetta.hw_drivers.twin.things import THINGS
 from zetta.hw_drivers.twin.world import TwinWorld
 
 MAX_STEPS: Final = 400
-LIFTED_M: Final = 0.06
+LIFTED_M: Final = 0.02
 """A thing hangs in the hand when its underside is higher."""
 RESTS_M: Final = 0.012
 """On a plate it may stand so much higher or lower than it would by its shape."""

@@ -26,7 +26,7 @@ from zetta.hw_drivers.twin.scene import (
 )
 from zetta.hw_drivers.twin.things import THINGS, places
 from zetta.runtime.core import Array, read_only
-from zetta.runtime.errors import InfraError
+from zetta.runtime.errors import InfraError, SpecMismatch
 
 HOME_POS: Final = (0.42, 0.0, 0.32)
 HOME_QUAT: Final = (1.0, 0.0, 0.0, 0.0)
@@ -170,6 +170,43 @@ class TwinWorld:
             name: Pose(read_only(data.xpos[body]), read_only(np.roll(data.xquat[body], -1)))
             for name, body in self._at.bodies.items()
         }
+
+    def state(self) -> Array:
+        """Return all that decides how it goes on, but for the seed. Shape (N,)."""
+        mj, kind = self._mj, self._mj.mjtState.mjSTATE_INTEGRATION
+        physics = np.zeros(mj.mj_stateSize(self._model, kind))
+        mj.mj_getState(self._model, self._data, physics, kind)
+        own = (self._count, self._wanted, self._commanded, float(self.stuck_gripper))
+        return read_only(np.concatenate([physics, self._way.state(), own]))
+
+    def restore(self, seed: int, state: Array) -> None:
+        """Go on from a state of a world of the same model.
+
+        Raises:
+            SpecMismatch: it is none.
+        """
+        mj, kind = self._mj, self._mj.mjtState.mjSTATE_INTEGRATION
+        size, own = mj.mj_stateSize(self._model, kind), 4
+        if state.shape != self.state().shape or not np.isfinite(state).all():
+            raise SpecMismatch(f"got a state of shape {state.shape}, not one of this twin")
+        mj.mj_setState(self._model, self._data, state[:size], kind)
+        self._way.restore(state[size:-own])
+        count, self._wanted, self._commanded, stuck = (float(x) for x in state[-own:])
+        self._seed, self._count, self.stuck_gripper = seed, int(count), bool(stuck)
+
+    def show(self, qpos: Array) -> None:
+        """Put everything where it was; physics is not continued.
+
+        Raises:
+            SpecMismatch: it is no place of this model.
+        """
+        if np.shape(qpos) != (self._model.nq,):
+            raise SpecMismatch(
+                f"got a pose of shape {np.shape(qpos)}, expected ({self._model.nq},); was it "
+                "logged on another simulator?"
+            )
+        self._data.qpos[:] = qpos
+        self._way.rest(qpos[self._at.arm])
 
     def touches_hand(self, thing: str) -> bool:
         """Say whether a thing is in contact with the hand or the arm: simulator truth."""
