@@ -10,6 +10,8 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 
 from zetta.hw_drivers.arm import ArmFacts, ArmReading
+from zetta.hw_drivers.arm_guard import check_fit
+from zetta.hw_drivers.arm_limits import load_limits
 from zetta.hw_drivers.arm_messages import MAX_BYTES, Beat, StateMessage, Welcome, beside
 from zetta.hw_drivers.arm_setup import ArmSetup
 from zetta.hw_drivers.arm_sockets import Newest
@@ -59,12 +61,14 @@ def check_arm(
         found = [
             Finding("robot", "good", f"{welcome.arm.robot} ({welcome.arm.model})"),
             *_limits(welcome.arm),
+            _guard(welcome),
             _clock(offset),
             *_states(beside(url, welcome.state_port), welcome, offset, trouble, keys),
         ]
     finally:
         dealer.close()
     if setup is not None:
+        found.append(_own_limits(setup, welcome.arm))
         if "pose" not in welcome.arm.accepts:
             found.append(Finding("targets", "wrong", f"takes {welcome.arm.accepts}, not poses"))
         found += [_camera(name, setup, keys) for name in setup.cameras]
@@ -105,6 +109,24 @@ def _limits(facts: ArmFacts) -> list[Finding]:
         said = f"opens {facts.gripper_max:g}; metres are wanted"
         found.append(Finding("gripper", "wrong", said))
     return found
+
+
+def _guard(welcome: Welcome) -> Finding:
+    if welcome.limits:
+        return Finding("kernel there", "good", f"keeps the limits of {welcome.limits}")
+    return Finding("kernel there", "wrong", "nothing at the robot limits what is sent to the arm")
+
+
+def _own_limits(setup: ArmSetup, facts: ArmFacts) -> Finding:
+    """Say whether the limits that a set-up names are there and fit the arm."""
+    if not setup.limits:
+        return Finding("limits", "wrong", 'limits missing; add limits = "panda" or a file')
+    try:
+        limits = load_limits(setup.limits)
+        check_fit(limits, facts)
+    except ConfigError as error:
+        return Finding("limits", "wrong", str(error))
+    return Finding("limits", "good", f"of {limits.arm}, {setup.limits}")
 
 
 def _states(

@@ -14,7 +14,7 @@ from zetta.hw_drivers.arm import ArmFacts, ArmReading, ArmTarget, JointTarget, P
 from zetta.runtime.errors import ConfigError, SpecMismatch
 from zetta.runtime.wire import from_wire, to_wire
 
-ARM_PROTOCOL: Final = 1
+ARM_PROTOCOL: Final = 2
 """Raised when an old peer could misread a message."""
 COMMAND_PORT, STATE_PORT, STOP_PORT = 5701, 5702, 5703
 MAX_BYTES: Final = 2**16
@@ -65,6 +65,8 @@ class Welcome:
     """Without a command for so long, the arm holds."""
     lease_s: float
     """Without a heartbeat for so long, the arm is free for others."""
+    limits: str = ""
+    """Of which arm the limits are that are kept there; empty where nothing is limited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +98,15 @@ class StateMessage:
     """Number of the last command of the present lease that was sent on to the arm."""
     counts: Mapping[str, int] = field(default_factory=dict)
     """What happened so far, by `COUNTED`."""
+    waiting: str = ""
+    """Token of the target that waits for a person's approval; empty where none does."""
 
 
 COUNTED: Final[Mapping[str, str]] = {
-    "sent": "commands that were sent on to the arm",
-    "superseded": "commands that a newer one overtook before the arm saw them",
+    "sent": "commands that were sent on to the arm, as asked or within limits",
+    "changed": "of those, the ones that the guard had to bring within limits",
+    "declined": "commands that the guard did not follow",
+    "superseded": "commands that a newer one overtook before the guard saw them",
     "duplicate": "commands that came twice",
     "reordered": "commands that came behind a newer one",
     "expired": "commands whose time was over",
@@ -125,6 +131,8 @@ class Command:
     deadline: float
     """By the robot's clock; later it is not executed."""
     target: ArmTarget
+    driver: str
+    """Who asks: `person`, `policy`, `skill:NAME` or `agent:NAME`."""
 
 
 def command_to_wire(command: Command) -> dict[str, Any]:
@@ -135,6 +143,7 @@ def command_to_wire(command: Command) -> dict[str, Any]:
         "lease": command.lease,
         "seq": command.seq,
         "deadline": command.deadline,
+        "driver": command.driver,
         kind: to_wire(command.target),
     }
 
@@ -146,16 +155,40 @@ def read_command(given: Mapping[str, Any]) -> Command:
         SpecMismatch: it is no command.
     """
     match given:
-        case {"session": str(session), "lease": str(lease), "seq": int(seq), "deadline": float(t)}:
+        case {
+            "session": str(session),
+            "lease": str(lease),
+            "seq": int(seq),
+            "deadline": float(t),
+            "driver": str(driver),
+        }:
             pose, joints = given.get("pose"), given.get("joints")
         case _:
-            raise SpecMismatch("a command holds session, lease, seq, deadline and a target")
-    if (pose is None) == (joints is None) or len(given) != 5:
+            raise SpecMismatch("a command holds session, lease, seq, deadline, driver and a target")
+    if (pose is None) == (joints is None) or len(given) != 6:
         raise SpecMismatch("a command holds either a pose or joints, and nothing else")
     target: ArmTarget = (
         from_wire(JointTarget, joints) if pose is None else from_wire(PoseTarget, pose)
     )
-    return Command(session, lease, seq, t, target)
+    return Command(session, lease, seq, t, target, driver)
+
+
+def welcomed(given: Mapping[str, Any], welcome: Welcome) -> object:
+    """Return the answer to a hello as plain maps, if the other side fits.
+
+    Raises:
+        SpecMismatch: it speaks another protocol, or looks for another robot.
+    """
+    theirs, wanted = given.get("arm_protocol"), text_of(given, "robot")
+    if theirs != ARM_PROTOCOL:
+        raise SpecMismatch(
+            f"the other side speaks arm protocol {theirs!r:.20}, this one {ARM_PROTOCOL}; "
+            "install the same version of zetta on both sides"
+        )
+    robot = welcome.arm.robot
+    if wanted and wanted != robot:
+        raise SpecMismatch(f"this is the robot {robot!r}, not {wanted!r}; check the URL")
+    return to_plain(welcome)
 
 
 def text_of(given: Mapping[str, Any], name: str) -> str:

@@ -145,6 +145,9 @@ class ArmSetup:
     """Name of the robot that must be there; empty takes any."""
     keys: str = ""
     """Client key file of its server and of its streamed cameras."""
+    limits: str = ""
+    """Limits of this very arm in its cell: a file (.toml), or a name that comes with zetta. Nobody
+    drives an arm by this set-up without them."""
     tasks: tuple[TaskSetup, ...] = ()
     action: ActionSetup = field(default_factory=ActionSetup)
     cameras: Mapping[str, CameraSetup] = field(default_factory=dict)
@@ -223,6 +226,8 @@ def read_setup(path: Path, calibration: Path | None = None) -> ArmSetup:
         ConfigError: a file cannot be read, or something in it is unknown, missing or odd.
     """
     setup = _read(path, ArmSetup)
+    if setup.limits.endswith(".toml"):  # a file is meant from where the set-up is
+        setup = replace(setup, limits=str(path.parent / setup.limits))
     if calibration is None:
         return setup
     measured = _read(calibration, Calibration).cameras

@@ -41,6 +41,8 @@ POLICIES: Mapping[str, str] = {
 such as a folder of weights, is for the factory to read."""
 ARMS: Mapping[str, str] = {
     "deoxys:": "zetta.hw_drivers.deoxys.arm_name:load",
+    "lekiwi:": "zetta.hw_drivers.lekiwi.arm_name:load",
+    "lerobot:": "zetta.hw_drivers.lerobot_arm:load",
     "python:": "zetta.hw_drivers.python_arm:load",
 }
 """Each is a factory `(name) -> robot side`; schemes as above. Installed ones: `zetta.arms`."""

@@ -47,7 +47,7 @@ from zetta.runtime.core import (
 from zetta.runtime.episode_log import EpisodeLog, RunFacts
 from zetta.runtime.errors import ConfigError, InfraError
 from zetta.runtime.loop import Episode
-from zetta.runtime.running_ahead import RunsAhead
+from zetta.runtime.running_ahead import InTurn, RunsAhead
 from zetta.sims.toy import ToySimulator
 from zetta.sims.toy_faults import ToyFaults
 
@@ -227,7 +227,10 @@ class Assembler:
             policy = registry.policy(self._served.get(spec.policy, spec.policy))
             if temperature and spec.policy not in self._served:
                 set_temperature(policy, spec.policy, temperature)
-            policy = RunsAhead(policy) if inference == "async" else policy
+            if inference == "async":
+                policy = RunsAhead(policy)
+            elif registry.is_arm(spec.sim):
+                policy = InTurn(policy)  # a simulator waits for its policy, an arm is held
             self._policies[(spec.policy, temperature, inference)] = policy
         check_level(policy.spec.sensing, spec.sensing, f"this run (policy {spec.policy!r})")
         return policy

@@ -21,6 +21,7 @@ from zetta.runtime.cli import output
 from zetta.runtime.cli.assemble import Assembler, find_simulator
 from zetta.runtime.cli.bench_batching import batching_figures
 from zetta.runtime.cli.bench_diagnosis import diagnosis_figures
+from zetta.runtime.cli.bench_dry_run import dry_run_figures
 from zetta.runtime.cli.bench_overlays import overlay_figures
 from zetta.runtime.cli.bench_plot import check_plot, draw_figures
 from zetta.runtime.cli.bench_process import ArmPlace, ArmProcess, PictureArm, ReplayArm
@@ -71,7 +72,7 @@ def command(
         list[str],
         typer.Argument(
             help="Any of sim, policy, loop, tick, critics, sight, diagnosis, wire, batching, "
-            "rollouts, worker, soak, overlays."
+            "rollouts, worker, soak, overlays, dry-run."
         ),
     ],
     sim: Annotated[str, typer.Option(help="Simulator.")] = "libero",
@@ -81,8 +82,8 @@ def command(
     blocks: Annotated[int, typer.Option(help="Blocks of each arm.")] = 3,
     ticks: Annotated[int, typer.Option(help="Ticks of a replay.")] = 48,
     pictures: Annotated[int, typer.Option(help="Pictures of a block.")] = 16,
-    tasks: Annotated[str, typer.Option(help="Tasks of `sight` and `overlays`: 0-4; all.")] = "",
-    scenes: Annotated[int, typer.Option(help="Layouts of a task for both.")] = 5,
+    tasks: Annotated[str, typer.Option(help="Tasks that are looked at, such as 0-4; all.")] = "",
+    scenes: Annotated[int, typer.Option(help="Layouts of each of them.")] = 5,
     localizer: Annotated[str, typer.Option(help="What `sight` measures; the simulator's.")] = "",
     depth_noise: Annotated[
         bool, typer.Option(help="Give `sight` the depth of a real camera.")
@@ -234,6 +235,11 @@ def bench_overlays(wanted: Bench) -> list[Figure]:
     return overlay_figures(wanted.sim, wanted.suite, _chosen_tasks(wanted), wanted.scenes)
 
 
+def bench_dry_run(wanted: Bench) -> list[Figure]:
+    """Compare what the dry run says of random commands with what comes of them."""
+    return dry_run_figures(wanted.sim, wanted.suite, _chosen_tasks(wanted), wanted.scenes)
+
+
 def _chosen_tasks(wanted: Bench) -> tuple[int, ...]:
     suites = find_simulator(wanted.sim).suites()
     if wanted.suite not in suites:
@@ -295,6 +301,7 @@ BENCHMARKS: Final[Mapping[str, Callable[[Bench], list[Figure]]]] = {
     "worker": bench_worker,
     "soak": bench_soak,
     "overlays": bench_overlays,
+    "dry-run": bench_dry_run,
 }
 
 

@@ -35,8 +35,9 @@ from zetta.runtime.core import (
     Scene,
 )
 from zetta.runtime.errors import ConfigError, suggest
+from zetta.runtime.looking import LooksAside
 from zetta.runtime.signals import names_up_to
-from zetta.runtime.signals_source import ExtraSignal, Signals, signals_with
+from zetta.runtime.signals_source import ExtraSignal, Look, Signals, signals_with
 from zetta.runtime.skill_arbiter import Budgets, SkillArbiter
 from zetta.skills.bundles import (
     NO_BUNDLE,
@@ -92,6 +93,8 @@ class Deployment:
             self.isolated.close()
         if self.agent is not None:
             self.agent.close()
+        if isinstance(self.localizer, LooksAside):
+            self.localizer.close()
 
 
 def split_bundle(name: str) -> tuple[str, str]:
@@ -215,20 +218,21 @@ def deploy(
     bundle, roles = _calibrated(spec), roles_or_none(scene.task.instruction)
     sight = Sight(spec, env, roles)
     if control == "takeover":
-        return Deployment(sight.takeover(), localizer=sight, alone=True)
+        return Deployment(sight.takeover(), localizer=eyes(spec, env, sight)[0], alone=True)
     wanted = None if shown else _wanted(bundle, env)
+    localizer, look = eyes(spec, env, sight)
     signals = Signals(
         env.spec,
         max_level=spec.sensing,
         policy=policy,
-        look=None if spec.sensing in ("proprio", "policy") else sight.look,
+        look=None if spec.sensing in ("proprio", "policy") else look,
         oracle=sight.truth if spec.sensing == "oracle" else None,
         look_every=looks_at(env.spec.control_hz),
         wanted=wanted,
         extra=_installed(),
     )
     if name == NO_BUNDLE and candidate is None:
-        return Deployment(PolicyOnly(), signals, sight)
+        return Deployment(PolicyOnly(), signals, localizer)
     packages = [p for p in bundle.packages if p.fits(roles)]
     skills = [_compiled(package, bundle, env, sight) for package in packages]
     ordered = [] if candidate is None else [_ordered(candidate, spec, env, sight)]
@@ -248,7 +252,18 @@ def deploy(
         shadow=spec.options.get("shadow") == "yes",
         sham=control == "sham",
     )
-    return Deployment(arbiter, signals, sight, isolated=isolated)
+    return Deployment(arbiter, signals, localizer, isolated=isolated)
+
+
+def eyes(spec: RunSpec, env: Env, sight: Sight) -> tuple[Localizer, Look]:
+    """Return who answers the looks of motions, and the scheduled look of signals.
+
+    A simulator waits for both. On an arm they look in a thread, one after the other.
+    """
+    if not registry.is_arm(spec.sim):
+        return sight, sight.look
+    aside = LooksAside(sight)
+    return aside, aside.glances(env, lambda: sight.bound)
 
 
 def looks_at(control_hz: float) -> int:
@@ -261,9 +276,11 @@ def looks_at(control_hz: float) -> int:
 
 
 def skills_on_call(
-    spec: RunSpec, env: Env, scene: Scene, sight: Sight
+    spec: RunSpec, env: Env, scene: Scene, sight: Sight, look: Look
 ) -> tuple[Signals | None, tuple[CompiledSkill, ...]]:
     """Return the skills of the bundle without their critics, and the signals that they read.
+
+    `look` sees for the signals.
 
     Raises:
         ConfigError, ScreenError: see `check_deployment`.
@@ -278,7 +295,7 @@ def skills_on_call(
         env.spec,
         max_level=spec.sensing,
         policy=None,
-        look=None if spec.sensing in ("proprio", "policy") else sight.look,
+        look=None if spec.sensing in ("proprio", "policy") else look,
         oracle=None,
         look_every=looks_at(env.spec.control_hz),
         wanted=_wanted(bundle, env),

@@ -23,6 +23,7 @@ SETUP = """
 name = "bench"
 url = "{url}"
 robot = "{robot}"
+limits = "simple"
 max_state_age_s = 10.0
 command_ttl_s = 0.9
 [[tasks]]
