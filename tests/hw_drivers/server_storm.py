@@ -23,7 +23,7 @@ from zetta.runtime.tracking import quat_of_rotvec
 from zetta.runtime.wire import Request, read_reply, request_frames
 
 LIMITS = load_limits("simple")
-TURN_S = 0.005
+TURN_S = 0.007
 DRIVERS = ("policy", "policy", "person", "skill:regrasp", "agent:a", "agent:b")
 NO_DRIVERS = ("oracle", "policy:x", "", "agent:" + "x" * 100)
 NO_OPENINGS = (0.2, -0.1, np.nan, np.inf)
@@ -171,6 +171,8 @@ class ServerStorm:
         if self.server._latch.reason and self.rng.random() < 0.2:
             self.ask("clear", by="Ada")
             self._take_hold()
+        if self.rng.random() < 0.7:
+            return
         if not isinstance(held := self.ask("beat", lease=self.lease), dict) or not held["held"]:
             self._take_hold()
 
