@@ -43,6 +43,7 @@ from zetta.runtime.core import (
     Step,
     read_only,
 )
+from zetta.runtime.embodiment import ARM, HAND_MM
 from zetta.runtime.errors import (
     ConfigError,
     ConnectionLost,
@@ -108,7 +109,9 @@ class ArmEnv:
                 f"{self._facts.robot} takes {' and '.join(self._facts.accepts)} targets only; "
                 "actions are poses, so its driver must take poses"
             )
-        self._spec = setup.spec(self._facts.versions)
+        opening = f"{1000.0 * self._facts.gripper_max:g}"
+        body = {ARM: self._facts.model, HAND_MM: opening}
+        self._spec = setup.spec({**self._facts.versions, **body})
         self._T_base_world = setup.T_world_base.inverse()
         self._scene: Scene | None = None
         self._started, self._ticks = 0.0, 0

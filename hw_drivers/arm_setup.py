@@ -16,7 +16,7 @@ from typing import Final, Literal, TypeAlias, TypeVar
 import numpy as np
 
 from zetta.hw_drivers.frames import Pose
-from zetta.runtime.core import ActionSpec, Array, Camera, CameraSpec, EnvSpec
+from zetta.runtime.core import ActionSpec, Array, Camera, CameraSpec, EnvSpec, read_only
 from zetta.runtime.errors import ConfigError, SpecMismatch
 from zetta.runtime.records import from_json
 
@@ -114,9 +114,8 @@ class CameraSetup:
     def camera(self, name: str, T_world_ee: Array) -> Camera:
         """Return its calibration while the hand is at `T_world_ee`. Shape (4, 4)."""
         T = np.array(self.T_parent_cam)
-        return Camera(
-            name, np.array(self.intrinsics), T_world_ee @ T if self.mount == "wrist" else T
-        )
+        placed = T_world_ee @ T if self.mount == "wrist" else T
+        return Camera(name, read_only(self.intrinsics), read_only(placed))
 
 
 @dataclass(frozen=True, slots=True)

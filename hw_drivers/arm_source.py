@@ -37,7 +37,7 @@ class ArmSource:
                 f"{name} declares no limits, and without them nobody drives an arm; add limits = "
                 '"panda", or the name of a file of your own (docs/safety.md)'
             )
-        self.name = name
+        self.name, self.declared = name, setup.spec({})
         self._setup = setup
 
     def suites(self) -> Mapping[str, int]:

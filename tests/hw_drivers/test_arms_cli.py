@@ -94,7 +94,7 @@ def test_person_stops_and_clears_by_command(capsys: pytest.CaptureFixture[str]) 
     with served(side) as running:
         found = check_arm(running.url)
         assert {f.name: f.state for f in found}["mode"] == "good"
-        assert run("arms", "stop", running.url, "--reason", "smoke") == 0
+        assert run("arms", "estop", running.url, "--reason", "smoke") == 0
         assert told(side) == ["stop"]
         until(lambda: {f.name: f.state for f in check_arm(running.url)}["mode"] == "wrong", "said")
         assert run("arms", "clear", running.url, "--by", " ") == 1
