@@ -38,7 +38,7 @@ from zetta.hw_drivers.arm_messages import (
     to_plain,
     welcomed,
 )
-from zetta.hw_drivers.arm_sockets import Publisher
+from zetta.hw_drivers.arm_sockets import Publisher, Sockets
 from zetta.runtime.curve_keys import ServerKeys
 from zetta.runtime.errors import (
     ConfigError,
@@ -94,6 +94,7 @@ class ArmServer:
         settings: ServerSettings,
         keys: ServerKeys | None = None,
         clock: Callable[[], float] = time.monotonic,
+        sockets: Sockets = Sockets(),  # noqa: B008 - it is frozen
     ) -> None:
         """Bind the three sockets; the arm is not touched yet.
 
@@ -103,6 +104,7 @@ class ArmServer:
             settings: where and how.
             keys: without them only loopback is bound.
             clock: the robot's monotonic clock.
+            sockets: makes them.
 
         Raises:
             ConfigError: an address may not be bound without keys, or is taken; or the guard's tick
@@ -126,9 +128,9 @@ class ArmServer:
         opened: list[Router | Publisher] = []
         try:
             # The stop has a socket, a queue and a thread of its own, so nothing can be before it.
-            opened.append(stop := Router(settings.endpoints.stop, keys, MAX_BYTES))
-            opened.append(commands := Router(settings.endpoints.command, keys, MAX_BYTES))
-            opened.append(states := Publisher(settings.endpoints.state, keys))
+            opened.append(stop := sockets.router(settings.endpoints.stop, keys, MAX_BYTES))
+            opened.append(commands := sockets.router(settings.endpoints.command, keys, MAX_BYTES))
+            opened.append(states := sockets.publisher(settings.endpoints.state, keys))
         except ConfigError:
             for socket in opened:
                 socket.close()

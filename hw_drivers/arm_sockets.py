@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import zmq
@@ -10,6 +12,7 @@ import zmq
 from zetta.runtime.curve_keys import ClientKeys, ServerKeys
 from zetta.runtime.errors import ConfigError
 from zetta.runtime.transport import (
+    Router,
     Socket,
     ask_for_keys,
     check_bind,
@@ -64,6 +67,14 @@ class Publisher:
         if self._gate is not None and self._gate.is_alive():
             self._gate.stop()
         self._context.term()
+
+
+@dataclass(frozen=True, slots=True)
+class Sockets:
+    """How a server makes its sockets. A twin makes some that lose and delay messages."""
+
+    router: Callable[[str, ServerKeys | None, int], Router] = Router
+    publisher: Callable[[str, ServerKeys | None], Publisher] = Publisher
 
 
 class Newest:
