@@ -60,7 +60,8 @@ class TwinEnv(ArmEnv):
         """Physics and truth, for scripted experts and labels."""
         self.local = LocalArm(self.world, CONTROL_HZ, guard)
         cameras = {name: LocalCamera(name, self.world) for name in EYES}
-        super().__init__(self.local, twin_setup(), cameras)
+        # No kernel: its state would have to be in every snapshot, and nobody can be hurt.
+        super().__init__(self.local, twin_setup(limits=""), cameras)
         self._own_spec = replace(
             super().spec, sensing="oracle", arms=("panda",), render_profile="twin"
         )

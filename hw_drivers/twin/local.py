@@ -65,7 +65,11 @@ class LocalArm:
         del max_age_s
         return self.side.read()
 
-    def command(self, target: ArmTarget, ttl_s: float = 0.1) -> None:
+    def age_s(self) -> float:
+        """Return 0: it measures when it is asked."""
+        return 0.0
+
+    def command(self, target: ArmTarget, ttl_s: float = 0.1, driver: str = "policy") -> None:
         """Begin to go there, and let one control period pass.
 
         Raises:
@@ -76,11 +80,12 @@ class LocalArm:
         if self._stopped:
             raise SafetyStop(f"the arm is stopped ({self._stopped}) until it is cleared")
         wanted = checked_target(target, self.side.facts)
-        try:
-            self.side.send(self._guard.admit(wanted, self.side.read()))
-        except SafetyStop as stop:
-            self.stop(str(stop))
-            raise
+        passed = self._guard.tick(wanted, self.side.read(), self.clock.now, driver)
+        if passed.target is not None:
+            self.side.send(passed.target)
+        if self._guard.stopped:
+            self.stop(self._guard.stopped)
+            raise SafetyStop(self._guard.stopped)
         self.wait()
 
     def wait(self, periods: int = 1) -> None:

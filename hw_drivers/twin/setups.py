@@ -28,6 +28,7 @@ def twin_setup(
     robot: str = "twin",
     cameras: Mapping[str, str] | None = None,
     keys: str = "",
+    limits: str = "panda",
     path: Path | None = None,
 ) -> ArmSetup:
     """Return the set-up of a twin, and write it to a TOML file where one is named.
@@ -37,6 +38,7 @@ def twin_setup(
         robot: its name.
         cameras: where the pictures of each camera are published.
         keys: client key file.
+        limits: what the safety kernel of the program keeps to; empty for no kernel.
         path: the file.
 
     Raises:
@@ -48,6 +50,7 @@ def twin_setup(
         url=url,
         robot=robot,
         keys=keys,
+        limits=limits,
         tasks=tuple(TaskSetup(task.instruction, MAX_STEPS) for task in TASKS),
         cameras={name: _camera(EYES[name], place) for name, place in places.items()},
         control_hz=CONTROL_HZ,

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from zetta.hw_drivers.arm_messages import COMMAND_PORT, STOP_PORT, beside, port_of
+from zetta.hw_drivers.arm_person import ASK_WITHIN_S, STOP_WITHIN_S, hello, press_stop
 from zetta.hw_drivers.arm_setup import read_setup
-from zetta.hw_drivers.zmq_arm import ASK_WITHIN_S, STOP_WITHIN_S, hello, press_stop
 from zetta.runtime.cli.arms_options import client_keys
 from zetta.runtime.cli.arms_telegram import BY
 from zetta.runtime.curve_keys import ClientKeys

@@ -122,7 +122,7 @@ class _Trial:
         spec = env.spec
         self._check = ActionCheck(spec.action, "the commands of the benchmark")
         self._world = DryWorld(dry_arms(env, step.proprio), text=command_text)
-        hand, box = hand_of(spec.name), env.workspace(0)
+        hand, box = hand_of(spec), env.workspace(0)
         self._executor = Executor(
             Equipment(
                 spec.action, spec.arms, spec.control_hz, _blind, hand, workspace=box,
