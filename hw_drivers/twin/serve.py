@@ -131,7 +131,7 @@ class Twin:
             self.settings.robot,
             self.pictures.endpoints,
             str(self.settings.client_keys or ""),
-            path,
+            path=path,
         )
 
     def serve(self, until: Callable[[], bool]) -> None:
