@@ -194,4 +194,6 @@ def shown(reading: ArmReading, stopped: str, fault: str, held: str) -> ArmReadin
         return replace(reading, mode="stopped", reason=stopped)
     if fault:
         return replace(reading, mode="fault", reason=fault)
-    return replace(reading, mode="holding", reason=held) if held else reading
+    if held and reading.mode != "stopped":  # what it stopped by itself it says
+        return replace(reading, mode="holding", reason=held)
+    return reading

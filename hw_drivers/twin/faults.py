@@ -28,6 +28,8 @@ class Fault:
     """
     value: str = ""
     """What the value means; empty where there is none."""
+    momentary: bool = False
+    """It happens once and does not last."""
 
 
 class Eyes(Protocol):
@@ -84,7 +86,7 @@ class Faults:
             raise ConfigError(f"the fault {name!r} takes no value, got {value!r:.40}")
         fault.handler(on, value)
         key = f"{name} {value}" if name.startswith("camera_") else name
-        if on:
+        if on and not fault.momentary:
             self._on[key] = value
         else:
             self._on.pop(key, None)
@@ -108,6 +110,7 @@ def world_faults(side: TwinSide, eyes: Eyes) -> tuple[Fault, ...]:
             "The arm stops itself, until a person clears it; off does nothing.",
             reflex,
             "the reason that it gives",
+            momentary=True,
         ),
         Fault(
             "camera_lost",

@@ -42,6 +42,8 @@ TRACKING_HZ: Final = 45.0
 """Natural frequency with which the motors hold the arm on its way, rad/s."""
 LEASH_RAD: Final = 0.05
 """The way waits when a joint is held back by so much: what blocks the arm is not crushed."""
+RESTS_RAD: Final = 0.02
+"""A joint that turns no faster, rad/s, has come to rest."""
 SETTLE_S: Final = 0.3
 
 
@@ -75,7 +77,9 @@ class TwinWorld:
         self._at = _addresses(self._model)
         self._home = home_joints()
         self._way = Follower(self._home)
-        self._force, self._limit = np.zeros(self._model.nv), self._model.actuator_ctrlrange.copy()
+        self._force, self._wish = np.zeros(self._model.nv), np.zeros(self._model.nv)
+        self._most = self._model.actuator_ctrlrange[self._at.motors, 1].copy()
+        self._braking = False
         self.stuck_gripper = False
         """The fingers stay where they are, whatever is wanted."""
         self.set_scene(seed)
@@ -118,6 +122,7 @@ class TwinWorld:
             data.joint(joint.id).qpos[:] = (place.x, place.y, height, *turn)
         self._seed, self._count = seed, 0
         self._way.rest(self._home)
+        self._braking = False
         self._wanted = self._commanded = GRIPPER_MAX
         self._mj.mj_forward(self._model, data)
         self.advance(SETTLE_S)
@@ -125,16 +130,20 @@ class TwinWorld:
 
     def target(self, target: ArmTarget) -> None:
         """Begin to go to a target; it replaces the one before."""
+        self._braking = False
         self._way.aim(target)
         self._wanted = float(np.clip(target.gripper_opening, 0.0, GRIPPER_MAX))
 
     def hold(self) -> None:
         """Come to rest and stay; what the fingers hold they keep."""
+        if self._braking:
+            return
         self._way.ease()
 
     def halt(self) -> None:
         """Want no speed from now on: the motors brake as hard as they can."""
         self._way.rest(self._data.qpos[self._at.arm])
+        self._braking = True
 
     def advance(self, seconds: float) -> None:
         """Let so much time pass, in steps of 2 ms.
@@ -176,7 +185,8 @@ class TwinWorld:
         mj, kind = self._mj, self._mj.mjtState.mjSTATE_INTEGRATION
         physics = np.zeros(mj.mj_stateSize(self._model, kind))
         mj.mj_getState(self._model, self._data, physics, kind)
-        own = (self._count, self._wanted, self._commanded, float(self.stuck_gripper))
+        flags = float(self.stuck_gripper), float(self._braking)
+        own = (self._count, self._wanted, self._commanded, *flags)
         return read_only(np.concatenate([physics, self._way.state(), own]))
 
     def restore(self, seed: int, state: Array) -> None:
@@ -186,13 +196,14 @@ class TwinWorld:
             SpecMismatch: it is none.
         """
         mj, kind = self._mj, self._mj.mjtState.mjSTATE_INTEGRATION
-        size, own = mj.mj_stateSize(self._model, kind), 4
+        size, own = mj.mj_stateSize(self._model, kind), 5
         if state.shape != self.state().shape or not np.isfinite(state).all():
             raise SpecMismatch(f"got a state of shape {state.shape}, not one of this twin")
         mj.mj_setState(self._model, self._data, state[:size], kind)
         self._way.restore(state[size:-own])
-        count, self._wanted, self._commanded, stuck = (float(x) for x in state[-own:])
-        self._seed, self._count, self.stuck_gripper = seed, int(count), bool(stuck)
+        count, self._wanted, self._commanded, stuck, braking = (float(x) for x in state[-own:])
+        self._seed, self._count = seed, int(count)
+        self.stuck_gripper, self._braking = bool(stuck), bool(braking)
 
     def show(self, qpos: Array) -> None:
         """Put everything where it was; physics is not continued.
@@ -231,18 +242,22 @@ class TwinWorld:
         mj, data, at, way = self._mj, self._data, self._at, self._way
         mj.mj_step1(self._model, data)
         pos, vel = data.qpos[at.arm], data.qvel[at.arm_vel]
+        if self._braking:
+            way.rest(pos)  # where it comes to rest it stays: nothing draws it back
+            self._braking = bool(np.abs(vel).max() > RESTS_RAD)
         lag = way.joint_pos - pos
         if np.abs(lag).max() > LEASH_RAD:
             way.joint_pos = pos + np.clip(lag, -LEASH_RAD, LEASH_RAD)
             lag = way.joint_pos - pos
         pull = TRACKING_HZ**2 * lag + 2.0 * TRACKING_HZ * (way.joint_vel - vel) + way.joint_acc
-        full = np.zeros(self._model.nv)
-        full[at.arm_vel] = pull
-        mj.mj_mulM(self._model, data, self._force, full)
-        data.ctrl[at.motors] = np.clip(
-            self._force[at.arm_vel] + data.qfrc_bias[at.arm_vel] - data.qfrc_passive[at.arm_vel],
-            *self._limit[at.motors].T,
-        )
+        self._wish[at.arm_vel] = pull
+        mj.mj_mulM(self._model, data, self._force, self._wish)
+        force = self._force[at.arm_vel]
+        rest = data.qfrc_bias[at.arm_vel] - data.qfrc_passive[at.arm_vel]
+        # All joints together ask for less, so that the arm keeps its direction at its limits.
+        room = np.where(force > 0.0, self._most - rest, self._most + rest)
+        share = min(1.0, float((np.maximum(room, 0.0) / np.maximum(np.abs(force), 1e-9)).min()))
+        data.ctrl[at.motors] = rest + share * force
         mj.mj_step2(self._model, data)
 
     def _grip(self, dt: float) -> None:

@@ -137,6 +137,11 @@ def plan(wishes: Wishes, simulator: Simulator) -> tuple[RunSpec, ...]:
         for task in task_numbers(wishes.tasks or str(defaults.task), count)
         for i in range(wishes.episodes)
     ]
+    if registry.is_arm(first.sim) and len(specs) > 1:
+        raise ConfigError(
+            f"an arm runs one episode at a time, for a person sets the scene before each; these "
+            f"are {len(specs)}: name one --task, and leave --episodes out"
+        )
     for spec in specs:
         find_scene(simulator, spec)
     return tuple(specs)

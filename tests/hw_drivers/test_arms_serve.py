@@ -18,7 +18,7 @@ from tests.hw_drivers.arm_parts import PATIENCE_S, served
 from tests.hw_drivers.test_arms_cli import run
 from zetta.hw_drivers.simple_side import SimpleSide
 
-ROBOT = 'robot = "left"\ndriver = "simple"\nport = 0\nlatch = "latch.json"\n'
+ROBOT = 'robot = "left"\ndriver = "simple"\nlimits = "simple"\nport = 0\nlatch = "latch.json"\n'
 
 
 @contextmanager
@@ -42,7 +42,7 @@ def test_daemon_ends_well_when_it_is_told_to(tmp_path: Path, number: signal.Sign
     path = tmp_path / "robot.toml"
     path.write_text(ROBOT)
     with daemon(str(path)) as (process, said):
-        assert (said["robot"], said["driver"], said["limits"]) == ("left", "simple", None)
+        assert (said["robot"], said["driver"], said["limits"]) == ("left", "simple", "simple")
         assert run("arms", "check", said["command"], "--robot", "left") == 0
         process.send_signal(number)
         _, told = process.communicate(timeout=PATIENCE_S)
