@@ -12,14 +12,22 @@ import numpy as np
 from zetta.hw_drivers.arm import ArmFacts, ArmReading
 from zetta.hw_drivers.arm_guard import check_fit
 from zetta.hw_drivers.arm_limits import load_limits
-from zetta.hw_drivers.arm_messages import MAX_BYTES, Beat, StateMessage, Welcome, beside
+from zetta.hw_drivers.arm_messages import (
+    MAX_BYTES,
+    Beat,
+    StateMessage,
+    Welcome,
+    beside,
+    opened,
+    sealed,
+)
 from zetta.hw_drivers.arm_setup import ArmSetup
 from zetta.hw_drivers.arm_sockets import Newest
 from zetta.hw_drivers.camera_sources import open_camera
 from zetta.hw_drivers.clock_offset import ClockOffset
 from zetta.hw_drivers.zmq_arm import hello
 from zetta.runtime.curve_keys import ClientKeys
-from zetta.runtime.errors import ConfigError, SpecMismatch, ZettaError
+from zetta.runtime.errors import ConfigError, InfraError, SpecMismatch, ZettaError
 from zetta.runtime.transport import Dealer
 from zetta.runtime.wire import from_wire, unpack
 
@@ -79,8 +87,10 @@ def _clocks(dealer: Dealer) -> tuple[ClockOffset, str]:
     offset, trouble = ClockOffset(), ""
     for _ in range(BEATS):
         t0 = time.monotonic()
-        beat = from_wire(Beat, dealer.call("beat", {"lease": ""}, 2.0))
-        offset.add(t0, beat.t_received, beat.t_sent, time.monotonic())
+        answer = dealer.call("beat", sealed({"lease": ""}), 2.0)
+        t3 = time.monotonic()
+        beat = from_wire(Beat, opened(answer))
+        offset.add(t0, beat.t_received, beat.t_sent, t3)
         trouble = beat.trouble
     return offset, trouble
 
@@ -145,11 +155,11 @@ def _states(
             raw = states.receive(WATCHED_S)
             if raw is None:
                 continue
-            last = from_wire(StateMessage, unpack(raw))
+            last = from_wire(StateMessage, opened(unpack(raw)))
             if first is None:
                 first, began = last, time.monotonic()
                 until = began
-    except SpecMismatch as error:
+    except (SpecMismatch, InfraError) as error:
         return [Finding("state", "wrong", str(error))]
     finally:
         states.close()

@@ -13,7 +13,7 @@ from tests.hw_drivers.storms import Storm
 from zetta.hw_drivers.arm import ArmTarget, PoseTarget
 from zetta.hw_drivers.arm_guard import KernelGuard
 from zetta.hw_drivers.arm_limits import Limits, load_limits
-from zetta.hw_drivers.arm_messages import Command, Endpoints, command_to_wire
+from zetta.hw_drivers.arm_messages import Command, Endpoints, command_to_wire, sealed
 from zetta.hw_drivers.arm_server import ArmServer, ServerSettings
 from zetta.hw_drivers.audit import Changes
 from zetta.hw_drivers.decisions import AuditEntry, Decision
@@ -173,7 +173,8 @@ class ServerStorm:
             self._take_hold()
         if self.rng.random() < 0.7:
             return
-        if not isinstance(held := self.ask("beat", lease=self.lease), dict) or not held["held"]:
+        held = self.ask("beat", **sealed({"lease": self.lease}))
+        if not isinstance(held, dict) or not held["held"]:
             self._take_hold()
 
 
