@@ -6,13 +6,14 @@ envelopes are those of `zetta.runtime.wire`; the link has a version of its own, 
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from zetta.hw_drivers.arm import ArmFacts, ArmReading, ArmTarget, JointTarget, PoseTarget
-from zetta.runtime.errors import ConfigError, SpecMismatch
-from zetta.runtime.wire import from_wire, to_wire
+from zetta.runtime.errors import ConfigError, InfraError, SpecMismatch
+from zetta.runtime.wire import from_wire, pack, to_wire
 
 ARM_PROTOCOL: Final = 2
 """Raised when an old peer could misread a message."""
@@ -136,20 +137,22 @@ class Command:
 
 
 def command_to_wire(command: Command) -> dict[str, Any]:
-    """Return a command as plain maps."""
+    """Return a command as plain maps, sealed."""
     kind = "pose" if isinstance(command.target, PoseTarget) else "joints"
-    return {
-        "session": command.session,
-        "lease": command.lease,
-        "seq": command.seq,
-        "deadline": command.deadline,
-        "driver": command.driver,
-        kind: to_wire(command.target),
-    }
+    return sealed(
+        {
+            "session": command.session,
+            "lease": command.lease,
+            "seq": command.seq,
+            "deadline": command.deadline,
+            "driver": command.driver,
+            kind: to_wire(command.target),
+        }
+    )
 
 
 def read_command(given: Mapping[str, Any]) -> Command:
-    """Undo `command_to_wire`.
+    """Return the command of what was opened.
 
     Raises:
         SpecMismatch: it is no command.
@@ -216,9 +219,39 @@ def name_of(given: Mapping[str, Any], name: str) -> str:
 
 
 def to_plain(record: Welcome | Beat) -> object:
-    """Return an answer as plain maps."""
-    plain: object = to_wire(record)
-    return plain
+    """Return an answer as plain maps, sealed."""
+    return sealed(to_wire(record))
+
+
+def sealed(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a message with a checksum of what it says.
+
+    A turned bit in a number is a number, and an arm would go there. The checksum of TCP has 16 bits
+    and ends at every box between two networks.
+    """
+    return {**plain, _CHECK: _checksum(plain)}
+
+
+def opened(plain: object) -> dict[str, Any]:
+    """Undo `sealed`.
+
+    Raises:
+        InfraError: the message was spoiled on its way, or was never sealed.
+        SpecMismatch: it is no map.
+    """
+    if not isinstance(plain, Mapping):
+        raise SpecMismatch(f"expected a map of values, got {type(plain).__name__}")
+    rest = {key: value for key, value in plain.items() if key != _CHECK}
+    if plain.get(_CHECK) != _checksum(rest):
+        raise InfraError("a message was spoiled on its way: it does not have its checksum")
+    return rest
+
+
+_CHECK: Final = "check"
+
+
+def _checksum(plain: Mapping[str, Any]) -> int:
+    return zlib.crc32(pack(dict(plain)))
 
 
 def beside(endpoint: str, port: int) -> str:

@@ -16,6 +16,7 @@ from zetta.hw_drivers.arm_messages import (
     STOP_PORT,
     Welcome,
     beside,
+    opened,
     port_of,
 )
 from zetta.runtime.curve_keys import ClientKeys
@@ -47,7 +48,7 @@ def hello(dealer: Dealer, robot: str, within_s: float) -> Welcome:
         SpecMismatch: it is another robot, or speaks another protocol.
     """
     asked = {"arm_protocol": ARM_PROTOCOL, "robot": robot}
-    welcome = from_wire(Welcome, dealer.call("hello", asked, within_s))
+    welcome = from_wire(Welcome, opened(dealer.call("hello", asked, within_s)))
     if welcome.protocol != ARM_PROTOCOL:
         raise SpecMismatch(
             f"{dealer.endpoint} speaks arm protocol {welcome.protocol}, this side {ARM_PROTOCOL}"

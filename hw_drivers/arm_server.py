@@ -32,13 +32,15 @@ from zetta.hw_drivers.arm_messages import (
     StateMessage,
     Welcome,
     name_of,
+    opened,
     port_of,
     read_command,
+    sealed,
     text_of,
     to_plain,
     welcomed,
 )
-from zetta.hw_drivers.arm_sockets import Publisher, Sockets
+from zetta.hw_drivers.arm_sockets import Sockets
 from zetta.runtime.curve_keys import ServerKeys
 from zetta.runtime.errors import (
     ConfigError,
@@ -125,20 +127,13 @@ class ArmServer:
         self._turned = self._due = -math.inf
         self._longest_turn = 0.0
         self._closed = False
-        opened: list[Router | Publisher] = []
-        try:
-            # The stop has a socket, a queue and a thread of its own, so nothing can be before it.
-            opened.append(stop := sockets.router(settings.endpoints.stop, keys, MAX_BYTES))
-            opened.append(commands := sockets.router(settings.endpoints.command, keys, MAX_BYTES))
-            opened.append(states := sockets.publisher(settings.endpoints.state, keys))
-        except ConfigError:
-            for socket in opened:
-                socket.close()
-            raise
-        self._stop, self._commands, self._states = stop, commands, states
+        ends = settings.endpoints
+        self._stop, self._commands, self._states = sockets.open(
+            ends.stop, ends.command, ends.state, keys, MAX_BYTES
+        )
         self._poller = zmq.Poller()
-        self._poller.register(stop.socket, zmq.POLLIN)
-        self._poller.register(commands.socket, zmq.POLLIN)
+        self._poller.register(self._stop.socket, zmq.POLLIN)
+        self._poller.register(self._commands.socket, zmq.POLLIN)
 
     @property
     def endpoints(self) -> Endpoints:
@@ -278,7 +273,7 @@ class ArmServer:
             self._counts,
             self._lead.waiting,
         )
-        self._states.send(pack(to_wire(message)))
+        self._states.send(pack(sealed(to_wire(message))))
 
     # ---------------------------------------------------------------------- messages
 
@@ -302,7 +297,7 @@ class ArmServer:
             request = read_request(frames)
         except SpecMismatch as error:
             self._counts["garbage"] += 1
-            reply = Reply(number, error=error)
+            reply = Reply(number, error=InfraError(f"{error}; was it spoiled on its way?"))
         else:
             try:
                 value = answer(request)
@@ -336,7 +331,7 @@ class ArmServer:
                 self._lead.begin()
                 return {"lease": token}
             case "beat":
-                held = self._ownership.renew(text_of(given, "lease"), now)
+                held = self._ownership.renew(text_of(opened(given), "lease"), now)
                 return to_plain(Beat(now, self._clock(), self._session, held, self._trouble))
             case "release":
                 if self._ownership.holds(text_of(given, "lease"), now):
@@ -378,8 +373,8 @@ class ArmServer:
 
     def _command(self, given: Mapping[str, Any], now: float) -> None:
         try:
-            command = read_command(given)
-        except SpecMismatch:
+            command = read_command(opened(given))
+        except (SpecMismatch, InfraError):
             self._counts["garbage"] += 1
             raise
         if command.session != self._session:

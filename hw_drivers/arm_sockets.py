@@ -76,6 +76,24 @@ class Sockets:
     router: Callable[[str, ServerKeys | None, int], Router] = Router
     publisher: Callable[[str, ServerKeys | None], Publisher] = Publisher
 
+    def open(
+        self, stop: str, command: str, state: str, keys: ServerKeys | None, max_bytes: int
+    ) -> tuple[Router, Router, Publisher]:
+        """Bind the three sockets of an arm's server.
+
+        Raises:
+            ConfigError: an address may not be bound without keys, or is taken.
+        """
+        with contextlib.ExitStack() as opened:
+            # The stop has a socket, a queue and a thread of its own: nothing can be before it.
+            stops = self.router(stop, keys, max_bytes)
+            opened.callback(stops.close)
+            commands = self.router(command, keys, max_bytes)
+            opened.callback(commands.close)
+            states = self.publisher(state, keys)
+            opened.pop_all()
+        return stops, commands, states
+
 
 class Newest:
     """A subscriber that keeps the newest message and forgets those before."""

@@ -12,7 +12,7 @@ import os
 import socket as sockets
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -28,6 +28,7 @@ from zetta.hw_drivers.arm_messages import (
     Welcome,
     beside,
     command_to_wire,
+    opened,
     port_of,
 )
 from zetta.hw_drivers.arm_person import (
@@ -48,9 +49,10 @@ from zetta.runtime.errors import (
     SafetyStop,
     SpecMismatch,
     Timeout,
+    ZettaError,
 )
 from zetta.runtime.transport import Dealer, Socket, check_destination, present_keys
-from zetta.runtime.wire import Request, from_wire, read_reply, request_frames, unpack
+from zetta.runtime.wire import Frame, Request, from_wire, read_reply, request_frames, unpack
 
 __all__ = ["Waiting", "ZmqArm", "approve_waiting", "clear_stop", "hello", "what_waits"]
 
@@ -101,6 +103,8 @@ class ZmqArm:
         self._connection: _Connection | None = None
         self._state: StateMessage | None = None
         self._seq = 0
+        self.spoiled = 0
+        """States that were spoiled on their way."""
         self._stop_lock = threading.Lock()
         self._stop: Dealer | None = None
 
@@ -157,6 +161,8 @@ class ZmqArm:
             self._take_newest(left)
             self._connected()
         trouble = connection.keeper.trouble
+        if not connection.keeper.offset.trusted:
+            trouble = _CLOCKS
         raise Timeout(
             f"the newest state from {connection.states.endpoint} is {self.age_s():.3f} s old, "
             f"wanted at most {max_age_s:g} s" + (f"; the robot says: {trouble}" if trouble else "")
@@ -167,7 +173,10 @@ class ZmqArm:
         if self._state is None or self._connection is None:
             return float("inf")
         offset, now = self._connection.keeper.offset, self._clock()
-        return now + offset.seconds - self._state.reading.t + offset.bound(now)
+        age = now + offset.seconds - self._state.reading.t + offset.bound(now)
+        if age < 0.0:  # from the future: the robot's clock is not where it was
+            offset.doubt()
+        return age if age >= 0.0 else float("inf")
 
     def command(self, target: ArmTarget, ttl_s: float = 0.1, driver: str = "policy") -> None:
         """Send a target that must not be executed later than `ttl_s` from now.
@@ -179,9 +188,11 @@ class ZmqArm:
             SafetyStop: a stop is latched.
             ConnectionLost: the server was restarted, or the hold on the arm is lost.
             SpecMismatch: no target of this arm, or no driver.
-            Timeout: the network takes nothing.
+            Timeout: the network takes nothing, or the clocks do not run alike.
         """
         connection = self._connected(commanding=True)
+        if not connection.keeper.offset.trusted:
+            raise Timeout(f"no deadline can be told to the arm at {self._url}: {_CLOCKS}")
         self._take_newest(0.0)
         if self._state is not None and self._state.reading.mode == "stopped":
             raise SafetyStop(
@@ -258,7 +269,7 @@ class ZmqArm:
             raise self._connection.keeper.lost
         with contextlib.suppress(zmq.Again):
             while True:
-                error = read_reply(self._connection.commands.recv_multipart(zmq.NOBLOCK)).error
+                error = refusal(self._connection.commands.recv_multipart(zmq.NOBLOCK))
                 # Who only looks is told of a stop by the state, which knows the present.
                 if error is not None and (commanding or not isinstance(error, SafetyStop)):
                     raise error
@@ -312,11 +323,31 @@ class ZmqArm:
         raw = None if connection is None else connection.states.receive(within_s)
         if raw is None or connection is None:
             return
-        message = from_wire(StateMessage, unpack(raw))
+        try:
+            message = from_wire(StateMessage, opened(unpack(raw)))
+        except (SpecMismatch, InfraError):  # spoiled on its way: the last one grows old
+            self.spoiled += 1
+            return
         if message.protocol != ARM_PROTOCOL:
             raise SpecMismatch(f"got states of arm protocol {message.protocol}, not {ARM_PROTOCOL}")
         if message.session != connection.welcome.session:
             raise ConnectionLost(
                 f"the server of the arm at {self._url} was restarted; connect again"
             )
-        self._state = message
+        if self._state is None or message.number > self._state.number:  # not overtaken by others
+            self._state = message
+
+
+def refusal(frames: Sequence[Frame]) -> ZettaError | None:
+    """Return what the server says against a command; None where a message was spoiled.
+
+    A spoiled command is as a lost one: the next one counts, and without one the arm holds.
+    """
+    try:
+        error = read_reply(frames).error
+    except SpecMismatch:
+        return None
+    return None if type(error) is InfraError else error
+
+
+_CLOCKS: Final = "the clocks of both machines do not run alike (one jumped, or drifts)"

@@ -15,7 +15,7 @@ import zmq
 from zetta.hw_drivers.arm import OPEN, ArmReading, ArmTarget, Guard, Passed, PoseTarget, RobotSide
 from zetta.hw_drivers.arm_guard import KernelGuard
 from zetta.hw_drivers.arm_limits import load_limits
-from zetta.hw_drivers.arm_messages import Command, Endpoints, command_to_wire
+from zetta.hw_drivers.arm_messages import Command, Endpoints, command_to_wire, sealed
 from zetta.hw_drivers.arm_server import ArmServer, ServerSettings
 from zetta.hw_drivers.simple_side import SimpleSide
 from zetta.hw_drivers.zmq_arm import hello
@@ -27,13 +27,13 @@ PATIENCE_S = 20.0
 DOWN = np.array([1.0, 0.0, 0.0, 0.0])
 
 
-def until(fact: Callable[[], bool], said: str) -> None:
+def until(fact: Callable[[], bool], said: str, within_s: float = PATIENCE_S) -> None:
     """Wait for what another thread or process brings about.
 
     Raises:
         AssertionError: it did not happen.
     """
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + within_s
     while not fact():
         assert time.monotonic() < deadline, f"never happened: {said}"
         time.sleep(0.002)
@@ -151,7 +151,7 @@ class RawClient:
         )
 
     def beat(self) -> bool:
-        return bool(self.dealer.call("beat", {"lease": self.lease}, 5.0)["held"])
+        return bool(self.dealer.call("beat", sealed({"lease": self.lease}), 5.0)["held"])
 
     def close(self) -> None:
         self.socket.close(0)

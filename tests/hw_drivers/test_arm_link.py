@@ -157,7 +157,8 @@ def test_stop_passes_a_thousand_waiting_commands() -> None:
         go_on.set()
         pressed.join()
         until(lambda: "stop" in told(side), "the stop")
-        assert told(side)[:2] == ["send", "stop"]  # of the thousand not one
+        # Of the thousand not one; a slow machine may have seen silence in between.
+        assert [what for what in told(side) if what != "hold"][:2] == ["send", "stop"]
         stopped = next(heard.t for heard in side.heard if heard.told == "stop")
         assert stopped - released < 0.05 + running.server.longest_turn_s
         until(lambda: running.server.counts["latched"] >= 900, "the rest is refused")

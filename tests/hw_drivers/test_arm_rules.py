@@ -15,6 +15,7 @@ from zetta.hw_drivers.arm_messages import (
     Command,
     StateMessage,
     command_to_wire,
+    opened,
     read_command,
 )
 from zetta.hw_drivers.clock_offset import ClockOffset
@@ -97,7 +98,7 @@ def test_offset_is_unknown_before_the_first_exchange() -> None:
 @pytest.mark.parametrize("target", [pose(), JointTarget(np.arange(7.0), 0.01)])
 def test_command_crosses_unchanged(target: object) -> None:
     command = Command("s", "t", 3, 1.5, target, "agent:a")  # type: ignore[arg-type]
-    back = read_command(unpack(pack(command_to_wire(command))))
+    back = read_command(opened(unpack(pack(command_to_wire(command)))))
     assert to_wire(back) is not None
     assert (back.session, back.lease, back.seq, back.deadline) == ("s", "t", 3, 1.5)
     assert type(back.target) is type(target)
