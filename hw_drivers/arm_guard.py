@@ -145,7 +145,7 @@ class KernelGuard:
         sent = decision.sent
         if sent is None or sent.grip is None or self._kernel.stopped:
             return None
-        same = before is not None and np.array_equal(sent.values, before.values)
+        same = before is None or np.array_equal(sent.values, before.values)
         if decision.verdict not in FOLLOWED and same and self._kernel.rests:
             return None
         if sent.kind == "joint_position":

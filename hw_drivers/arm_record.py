@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from zetta.hw_drivers.arm_messages import Beat, Welcome, beside
+from zetta.hw_drivers.arm_person import hello
 from zetta.hw_drivers.arm_record_file import RecordingHeader, columns_of, write_header
 from zetta.hw_drivers.arm_record_tapes import (
     LookTape,
@@ -25,7 +26,6 @@ from zetta.hw_drivers.arm_record_tapes import (
 from zetta.hw_drivers.arm_setup import ArmSetup
 from zetta.hw_drivers.camera_sources import check_source, open_camera
 from zetta.hw_drivers.clock_offset import ClockOffset
-from zetta.hw_drivers.zmq_arm import hello
 from zetta.runtime.curve_keys import ClientKeys
 from zetta.runtime.errors import ConfigError, InfraError, SpecMismatch, ZettaError
 from zetta.runtime.transport import Dealer

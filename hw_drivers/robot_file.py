@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Final, cast
 
 from zetta.hw_drivers.arm import ArmFacts, ArmReading, ArmTarget, RobotSide
-from zetta.hw_drivers.arm_limits import Limits, load_limits, shipped_limits
+from zetta.hw_drivers.arm_guard import check_fit
+from zetta.hw_drivers.arm_limits import Limits, shipped_limits
 from zetta.hw_drivers.arm_messages import COMMAND_PORT, Endpoints
 from zetta.hw_drivers.arm_server import ServerSettings
+from zetta.hw_drivers.arm_serving import GuardSettings
 from zetta.hw_drivers.python_arm import MEMBERS, SCHEME
 from zetta.hw_drivers.simple_side import SimpleSide
 from zetta.runtime import registry
@@ -24,7 +26,9 @@ from zetta.runtime.records import from_json
 from zetta.runtime.transport import check_bind
 
 SIMPLE: Final = "simple"
-"""The arm of pure numpy: no robot, so the only driver that is served without limits."""
+"""The arm of pure numpy, for trying the link without a robot."""
+OF_FILES: Final = ("lekiwi:", "lerobot:")
+"""Drivers that are named by a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +39,10 @@ class RobotFile:
     """Name of this very robot: set-ups insist on it."""
     driver: str
     """`simple`, or a name of `zetta arms list`, such as `deoxys:PC,NUC` or `python:MODULE:MAKE`."""
+    limits: str
+    """Name of an arm whose limits come with zetta, or a file. No arm is served without."""
     options: Mapping[str, object] = field(default_factory=dict)
     """Of the driver: what else stands behind the `@` of its name. Text, numbers, yes or no."""
-    limits: str = ""
-    """Name of an arm whose limits come with zetta, or a file."""
     host: str = "127.0.0.1"
     port: int = COMMAND_PORT
     """For commands; states and stops are on the two after it."""
@@ -46,6 +50,8 @@ class RobotFile:
     """Server key file; without it only loopback is bound."""
     audit: str = ""
     """Folder of the audit log; empty keeps none."""
+    audit_all: bool = False
+    """Also keep the commands that passed as asked."""
     latch: str = ""
     """File in which a stop outlives this process; empty forgets it."""
     state_hz: float = 200.0
@@ -53,25 +59,19 @@ class RobotFile:
     lease_s: float = 1.0
     needs_approval: bool = False
     """Every new command waits for a person (`zetta arms approve`)."""
+    after_kernel: bool = False
+    """Every program that drives has a kernel with the same limits, which spares a lag."""
+    tick_s: float = 0.0
+    """Another tick than that of the limits; 0 keeps theirs."""
 
     def __post_init__(self) -> None:
         if not self.robot.strip():
             raise ConfigError("robot is the name of this robot, got an empty text")
-        if not self.limits and not self.is_simple:
-            raise ConfigError(
-                "limits is missing, and an arm is not served without; name one of "
-                f"{', '.join(shipped_limits())} or a file of your own (docs/safety.md)"
-            )
         if not 0 <= self.port <= 65533:
             raise ConfigError(f"port and the two after it lie in 0 to 65535, got {self.port}")
         self.settings()
         check_bind(self.settings().endpoints.command, bool(self.keys))
         self.name()
-
-    @property
-    def is_simple(self) -> bool:
-        """Whether no robot is there at all."""
-        return self.driver == SIMPLE
 
     def settings(self) -> ServerSettings:
         """Return how the arm is served.
@@ -87,10 +87,20 @@ class RobotFile:
             Path(self.latch) if self.latch else None,
         )
 
+    def guard(self) -> GuardSettings:
+        """Return what the kernel does beyond its limits."""
+        return GuardSettings(
+            audit=Path(self.audit) if self.audit else None,
+            audit_all=self.audit_all,
+            needs_approval=self.needs_approval,
+            after_kernel=self.after_kernel,
+            tick_s=self.tick_s or None,
+        )
+
     def name(self) -> str:
         """Return the driver with its options, as the registry takes it.
 
-        >>> RobotFile("a", "python:m:make", {"port": "/dev/ttyUSB0", "slow": True}, "panda").name()
+        >>> RobotFile("a", "python:m:make", "panda", {"port": "/dev/ttyUSB0", "slow": True}).name()
         'python:m:make@port=/dev/ttyUSB0,slow=1'
 
         Raises:
@@ -98,7 +108,7 @@ class RobotFile:
         """
         if not self.options:
             return self.driver
-        if self.is_simple:
+        if self.driver == SIMPLE:
             raise ConfigError("the driver 'simple' takes no options")
         joined = ",".join(f"{key}={_text(key, value)}" for key, value in self.options.items())
         return f"{self.driver}{',' if '@' in self.driver else '@'}{joined}"
@@ -114,32 +124,25 @@ def read_robot_file(path: Path) -> RobotFile:
         plain = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"cannot read {path}: {error}") from error
+    if not plain.get("limits"):
+        raise ConfigError(
+            f"{path}: limits is missing, and no arm is served without; name one of "
+            f"{', '.join(shipped_limits())} or a file of your own (docs/safety.md)"
+        )
     try:
         return _placed(from_json(RobotFile, plain), path.parent)
     except (SpecMismatch, ConfigError) as error:
         raise ConfigError(f"{path}: {error}") from error
 
 
-def limits_of(robot: RobotFile) -> Limits | None:
-    """Return the limits that are declared; None for the simple arm without.
+def open_side(robot: RobotFile, limits: Limits) -> RobotSide:
+    """Connect the driver; what is served has the declared name, and is described by the limits.
 
     Raises:
-        ConfigError: no such limits, or something in them is odd.
-    """
-    if not robot.limits:
-        return None
-    return load_limits(Path(robot.limits) if robot.limits.endswith(".toml") else robot.limits)
-
-
-def open_side(robot: RobotFile, limits: Limits | None) -> RobotSide:
-    """Connect the driver; what it serves has the declared name and limits.
-
-    Raises:
-        ConfigError: unknown driver or option.
-        SpecMismatch: the limits are those of another arm.
+        ConfigError: unknown driver or option, or the limits are those of another arm.
         InfraError: the robot does not report or does not listen.
     """
-    made = SimpleSide() if robot.is_simple else registry.arm(robot.name())
+    made = SimpleSide() if robot.driver == SIMPLE else registry.arm(robot.name())
     missing = [member for member in MEMBERS if not hasattr(made, member)]
     if missing:
         raise ConfigError(
@@ -149,36 +152,31 @@ def open_side(robot: RobotFile, limits: Limits | None) -> RobotSide:
     side = cast(RobotSide, made)
     try:
         return DeclaredSide(side, declared(side.facts, robot.robot, limits))
-    except SpecMismatch:
+    except ConfigError:
         side.close()
         raise
 
 
-def declared(facts: ArmFacts, robot: str, limits: Limits | None) -> ArmFacts:
-    """Return what a driver says of its arm, with the name and the limits that a person declared.
+def declared(facts: ArmFacts, robot: str, limits: Limits) -> ArmFacts:
+    """Return what a driver says of its arm; what it is silent on is told from the limits.
 
     Raises:
-        SpecMismatch: the limits are those of another arm.
+        ConfigError: the limits are those of another arm.
     """
-    if limits is None:
-        return replace(facts, robot=robot)
-    if len(limits.joints) != len(facts.joints):
-        raise SpecMismatch(
-            f"the limits are those of {limits.arm!r} with {len(limits.joints)} joints, but "
-            f"{facts.model!r} has {len(facts.joints)}; declare those of this arm"
-        )
-    low, high = facts.joint_low, facts.joint_high
-    if len(low) != len(facts.joints) or len(high) != len(facts.joints):
+    named = replace(facts, robot=robot)
+    check_fit(limits, named)
+    low, high = named.joint_low, named.joint_high
+    if not (low and high):
         low, high = tuple(limits.joint_low.tolist()), tuple(limits.joint_high.tolist())
+    box = limits.workspace
     return replace(
-        facts,
-        robot=robot,
+        named,
         joint_low=low,
         joint_high=high,
-        gripper_max=min(facts.gripper_max, limits.gripper.opening),
-        workspace_low=limits.workspace.low,
-        workspace_high=limits.workspace.high,
-        versions={**facts.versions, "limits": limits.arm},
+        gripper_max=min(named.gripper_max, limits.gripper.opening),
+        workspace_low=named.workspace_low or box.low,
+        workspace_high=named.workspace_high or box.high,
+        versions={**named.versions, "limits": limits.arm},
     )
 
 
@@ -234,6 +232,9 @@ def _placed(robot: RobotFile, folder: Path) -> RobotFile:
         return str(folder / Path(path).expanduser()) if path else ""
 
     driver = robot.driver
+    for scheme in OF_FILES:
+        if driver.startswith(scheme):
+            driver = scheme + at(driver.removeprefix(scheme))
     where, colon, factory = driver.removeprefix(SCHEME).partition(".py:")
     if driver.startswith(SCHEME) and colon:
         driver = f"{SCHEME}{folder / Path(where).expanduser()}.py:{factory}"

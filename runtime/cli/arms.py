@@ -19,6 +19,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "check": ("arms_check", "say what an arm and its cameras lack; moves nothing"),
     "estop": ("arms_estop", "stop one arm or many, at once"),
     "clear": ("arms_clear", "clear a latched stop, after looking at the arm"),
+    "approve": ("arms_approve", "let a target go that waits for a person"),
     "record": ("arms_record", "write down states and pictures, touching nothing"),
     "calibrate": ("arms_calibrate", "measure what a camera sees and where it is"),
     "camera": ("arms_camera", "send the pictures of a camera on this machine"),

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from zetta.hw_drivers.zmq_arm import clear_stop
+from zetta.hw_drivers.arm_person import clear_stop
 from zetta.runtime.cli import output
 from zetta.runtime.cli.arms_options import AsJson, Keys, Url, client_keys
 

@@ -13,8 +13,8 @@ from typing import Annotated, Final, Literal
 import typer
 
 from zetta.hw_drivers.arm_limits import shipped_limits
+from zetta.hw_drivers.arm_person import hello
 from zetta.hw_drivers.arm_setup import read_setup
-from zetta.hw_drivers.zmq_arm import hello
 from zetta.runtime import registry
 from zetta.runtime.cli import output
 from zetta.runtime.cli.arms_options import AsJson, Keys, client_keys
@@ -25,6 +25,8 @@ from zetta.runtime.transport import Dealer
 BUILT_IN: Final[Mapping[str, tuple[str, tuple[str, ...], str]]] = {
     "simple": ("an arm of pure numpy, no robot", (), ""),
     "deoxys:": ("a Franka behind deoxys: deoxys:PC,NUC", ("google.protobuf",), "arms"),
+    "lekiwi:": ("LeRobot's LeKiwi, SO-100, SO-101 behind its host: lekiwi:FILE", (), ""),
+    "lerobot:": ("an arm of LeRobot on this computer: lerobot:FILE", ("lerobot",), ""),
     "python:": ("your own: python:MODULE:FACTORY", (), ""),
 }
 """Driver, what it is, the packages that it needs, and the extra that brings them."""
@@ -132,7 +134,8 @@ def _driver(name: str) -> DriverState:
     said, packages, extra = BUILT_IN.get(name, ("installed by a package (zetta.arms)", (), ""))
     if all(_found(package) for package in packages):
         return DriverState(name, "ready", said)
-    return DriverState(name, "missing", said, f"pip install 'zetta[{extra}]'")
+    what = f"'zetta[{extra}]'" if extra else " ".join(packages)
+    return DriverState(name, "missing", said, f"pip install {what}")
 
 
 def _found(package: str) -> bool:

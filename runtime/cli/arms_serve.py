@@ -15,26 +15,44 @@ from typing import Annotated, Final
 
 import typer
 
-from zetta.hw_drivers.arm import OPEN, Guard
-from zetta.hw_drivers.arm_limits import Limits
+from zetta.hw_drivers.arm_limits import Limits, load_limits
+from zetta.hw_drivers.arm_messages import COMMAND_PORT
 from zetta.hw_drivers.arm_server import ArmServer
-from zetta.hw_drivers.robot_file import RobotFile, limits_of, open_side, read_robot_file
+from zetta.hw_drivers.arm_serving import guarded_server
+from zetta.hw_drivers.robot_file import RobotFile, open_side, read_robot_file
 from zetta.runtime.cli import output
 from zetta.runtime.cli.arms_options import AsJson
 from zetta.runtime.cli.ending import wish_to_end
+from zetta.runtime.cli.graphics import choose_graphics
 from zetta.runtime.curve_keys import read_server_keys
 from zetta.runtime.errors import ConfigError, SpecMismatch
 
 STATUS_EVERY_S: Final = 10.0
 EXIT_DECLARED_WRONG: Final = 2
 """What was declared is wrong, so another start would end alike; 1 is for what may mend itself."""
-TOLD: Final = ("sent", "watchdog", "stops", "expired", "refused", "garbage")
+TOLD: Final = ("sent", "changed", "declined", "watchdog", "stops", "expired", "refused", "garbage")
 """Counts of the status line."""
 
 
 def command(
     robot: Annotated[
         Path | None, typer.Argument(help="The robot (TOML): driver, limits, where to listen.")
+    ] = None,
+    twin: Annotated[
+        str, typer.Option(help="Serve a digital twin of this arm instead: panda.")
+    ] = "",
+    seed: Annotated[int, typer.Option(help="Twin: seed of its first scene.")] = 0,
+    port: Annotated[
+        int, typer.Option(help="Twin: port of commands; states, stop, cameras, door follow.")
+    ] = COMMAND_PORT,
+    faults: Annotated[
+        str, typer.Option(help="Twin: what goes wrong, such as stuck_gripper;camera_lost=front.")
+    ] = "",
+    write_setup: Annotated[
+        Path | None, typer.Option(help="Twin: write the set-up that belongs to it here.")
+    ] = None,
+    latch: Annotated[
+        Path | None, typer.Option(help="Twin: file in which a stop outlives it.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -43,9 +61,17 @@ def command(
     Exit 0: it was told to end. 1: the robot cannot be reached. 2: what was declared is wrong.
     """
     try:
-        if robot is None:
-            raise ConfigError("say what to serve: zetta arms serve ROBOT.toml (docs/arms.md)")
-        _serve(read_robot_file(robot), as_json)
+        if (robot is None) == (not twin):
+            raise ConfigError(
+                "say what to serve: zetta arms serve ROBOT.toml, or --twin panda (docs/arms.md)"
+            )
+        if robot is not None:
+            _serve(read_robot_file(robot), as_json)
+            return
+        output.note(choose_graphics("twin"))  # before its engine is imported
+        from zetta.runtime.cli.arms_serve_twin import TwinWish, serve
+
+        serve(TwinWish(twin, seed, port, faults, write_setup, latch), as_json)
     except (ConfigError, SpecMismatch) as error:
         output.note(f"error: {error}")
         output.emit_failure(type(error).__name__, str(error))
@@ -53,35 +79,19 @@ def command(
 
 
 def _serve(robot: RobotFile, as_json: bool) -> None:
-    limits = limits_of(robot)
-    guard = _guard(robot, limits)
+    limits = load_limits(Path(robot.limits) if robot.limits.endswith(".toml") else robot.limits)
     keys = read_server_keys(Path(robot.keys)) if robot.keys else None
     with wish_to_end() as ending:
         output.note(f"connecting {robot.driver}")
         side = open_side(robot, limits)
         try:
-            server = ArmServer(side, guard, robot.settings(), keys)
-        except BaseException:
-            side.close()
-            raise
-        try:
-            _announce(robot, server, as_json)
-            with told_regularly(lambda: status_line(server)):
-                server.serve(ending.stop.is_set)
+            with guarded_server(side, limits, robot.settings(), robot.guard(), keys) as server:
+                _announce(robot, limits, server, as_json)
+                with told_regularly(lambda: status_line(server)):
+                    server.serve(ending.stop.is_set)
         finally:
-            server.close()
+            side.close()
     output.note(f"ended, the arm holds; {status_line(server)}")
-
-
-def _guard(robot: RobotFile, limits: Limits | None) -> Guard:
-    """Return what stands before every command.
-
-    Raises:
-        ConfigError: a real arm has none.
-    """
-    if limits is None and robot.is_simple:
-        return OPEN  # there is no arm
-    raise ConfigError(f"there is no guard for {robot.driver!r} in this version")
 
 
 def status_line(server: ArmServer) -> str:
@@ -113,13 +123,14 @@ def told_regularly(line: Callable[[], str]) -> Iterator[None]:
         status.join()
 
 
-def _announce(robot: RobotFile, server: ArmServer, as_json: bool) -> None:
+def _announce(robot: RobotFile, limits: Limits, server: ArmServer, as_json: bool) -> None:
     places = server.endpoints
-    limits = robot.limits or "none (no robot is there)"
     output.note(
         f"serving {robot.robot!r} ({robot.driver}) at {places.command}, states {places.state}, "
-        f"stop {places.stop}; limits {limits}; audit {robot.audit or 'none'}"
+        f"stop {places.stop}; limits of {limits.arm}; audit {robot.audit or 'none'}"
     )
+    if robot.needs_approval:
+        output.note(f"new targets wait: zetta arms approve {places.command} --by YOUR-NAME")
     output.note(f"look: zetta arms check {places.command}; stop: zetta arms estop {places.command}")
     if as_json:
         output.emit(
@@ -129,7 +140,7 @@ def _announce(robot: RobotFile, server: ArmServer, as_json: bool) -> None:
                 "command": places.command,
                 "state": places.state,
                 "stop": places.stop,
-                "limits": robot.limits or None,
+                "limits": limits.arm,
                 "audit": robot.audit or None,
                 "pid": os.getpid(),
             }

@@ -27,13 +27,13 @@ PATIENCE_S = 20.0
 DOWN = np.array([1.0, 0.0, 0.0, 0.0])
 
 
-def until(fact: Callable[[], bool], said: str) -> None:
+def until(fact: Callable[[], bool], said: str, within_s: float = PATIENCE_S) -> None:
     """Wait for what another thread or process brings about.
 
     Raises:
         AssertionError: it did not happen.
     """
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + within_s
     while not fact():
         assert time.monotonic() < deadline, f"never happened: {said}"
         time.sleep(0.002)

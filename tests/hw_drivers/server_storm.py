@@ -23,8 +23,10 @@ from zetta.runtime.tracking import quat_of_rotvec
 from zetta.runtime.wire import Request, read_reply, request_frames
 
 LIMITS = load_limits("simple")
-TURN_S = 0.005
-DRIVERS = ("policy", "policy", "person", "skill:regrasp", "agent:a", "oracle", "policy:x", "")
+TURN_S = 0.007
+DRIVERS = ("policy", "policy", "person", "skill:regrasp", "agent:a", "agent:b")
+NO_DRIVERS = ("oracle", "policy:x", "", "agent:" + "x" * 100)
+NO_OPENINGS = (0.2, -0.1, np.nan, np.inf)
 
 
 class Recorded(SimpleSide):
@@ -136,6 +138,8 @@ class ServerStorm:
         lease = "0" * 32 if 0.03 < draw < 0.04 else self.lease
         target = _target(command, self.rng)
         with contextlib.suppress(TypeError, ValueError):
+            if self.rng.random() < 0.03:
+                driver = str(self.rng.choice(NO_DRIVERS))
             wire = command_to_wire(Command(self.session, lease, seq, deadline, target, driver))
             self.ask("command", **wire)
 
@@ -157,25 +161,25 @@ class ServerStorm:
         self.server._look_after()
 
     def _people(self) -> None:
-        if self.rng.random() < 0.003:
+        if self.rng.random() < 0.01:
             self.server._answer(
                 self.replies,  # type: ignore[arg-type]
                 [b"peer", *request_frames(Request(1, "stop", {"by": "Ada", "reason": "storm"}))],
                 self.server._stopped,
             )
             self._turn()
-        if self.server._latch.reason and self.rng.random() < 0.3:
+        if self.server._latch.reason and self.rng.random() < 0.2:
             self.ask("clear", by="Ada")
             self._take_hold()
-        if (
-            not isinstance(held := self.ask("beat", **sealed({"lease": self.lease})), dict)
-            or not held["held"]
-        ):
+        if self.rng.random() < 0.7:
+            return
+        held = self.ask("beat", **sealed({"lease": self.lease}))
+        if not isinstance(held, dict) or not held["held"]:
             self._take_hold()
 
 
 def _target(command: Asked, rng: np.random.Generator) -> PoseTarget:
-    opening = float(rng.choice([0.0, 0.04, 0.08, 0.08, 0.08, 0.2, -0.1, np.nan]))
+    opening = float(rng.choice(NO_OPENINGS if rng.random() < 0.03 else (0.0, 0.04, 0.08)))
     try:
         values = np.asarray(command.values, dtype=np.float64).ravel()
     except (TypeError, ValueError, OverflowError):
