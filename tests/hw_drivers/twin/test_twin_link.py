@@ -23,8 +23,8 @@ from zetta.runtime.errors import ConnectionLost, Timeout
 ANY = dict.fromkeys(("command_port", "state_port", "stop_port", "camera_port", "door_port"), 0)
 
 
-@pytest.fixture
-def twin() -> Iterator[tuple[Twin, TwinDoor, ZmqArm]]:
+@pytest.fixture(scope="module")
+def served() -> Iterator[Twin]:
     made: list[Twin] = []
     up, over = threading.Event(), threading.Event()
 
@@ -40,12 +40,20 @@ def twin() -> Iterator[tuple[Twin, TwinDoor, ZmqArm]]:
     thread = threading.Thread(target=run)
     thread.start()
     assert up.wait(30.0)
-    with contextlib.closing(TwinDoor(made[0].door.endpoint)) as door:
-        with contextlib.closing(ZmqArm(made[0].server.endpoints.command)) as arm:
-            arm.connect(20.0)
-            yield made[0], door, arm
-        over.set()
-        thread.join()
+    yield made[0]
+    over.set()
+    thread.join()
+
+
+@pytest.fixture
+def twin(served: Twin) -> Iterator[tuple[Twin, TwinDoor, ZmqArm]]:
+    with (
+        contextlib.closing(TwinDoor(served.door.endpoint)) as door,
+        contextlib.closing(ZmqArm(served.server.endpoints.command)) as arm,
+    ):
+        door.scene(0)
+        arm.connect(20.0)
+        yield served, door, arm
 
 
 def reach(arm: ZmqArm, y: float) -> None:
