@@ -124,7 +124,7 @@ def read_robot_file(path: Path) -> RobotFile:
         plain = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"cannot read {path}: {error}") from error
-    if "limits" not in plain:
+    if not plain.get("limits"):
         raise ConfigError(
             f"{path}: limits is missing, and no arm is served without; name one of "
             f"{', '.join(shipped_limits())} or a file of your own (docs/safety.md)"

@@ -23,6 +23,7 @@ from zetta.hw_drivers.robot_file import RobotFile, open_side, read_robot_file
 from zetta.runtime.cli import output
 from zetta.runtime.cli.arms_options import AsJson
 from zetta.runtime.cli.ending import wish_to_end
+from zetta.runtime.cli.graphics import choose_graphics
 from zetta.runtime.curve_keys import read_server_keys
 from zetta.runtime.errors import ConfigError, SpecMismatch
 
@@ -67,7 +68,7 @@ def command(
         if robot is not None:
             _serve(read_robot_file(robot), as_json)
             return
-        # Only who wants a twin waits for its engine, or needs it to be installed.
+        output.note(choose_graphics("twin"))  # before its engine is imported
         from zetta.runtime.cli.arms_serve_twin import TwinWish, serve
 
         serve(TwinWish(twin, seed, port, faults, write_setup, latch), as_json)

@@ -61,12 +61,12 @@ class Block:
     @property
     def commands(self) -> tuple[str, ...]:
         """Split into commands; a backslash at the end of a line continues it."""
-        joined = re.sub(r"\\\n\s*", " ", self.text)
+        joined = re.sub(r"\s*\\\n\s*", " ", self.text)
         lines = (line.strip() for line in joined.splitlines())
         return tuple(line for line in lines if line and not line.startswith("#"))
 
 
-MARKS: Final = re.compile(r"by-reader|again|terminal=\w+|exit=\d+")
+MARKS: Final = re.compile(r"by-reader|again|slow|terminal=\w+|exit=\d+")
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,10 +94,10 @@ def clone(made: Computer) -> None:
 
 def _by_hand(command: str, where: Computer) -> None:
     """Leave behind what a command leaves that only a reader can run."""
-    match command.split()[:2]:
-        case ["sudo", "git"]:
+    match command.split()[:3]:
+        case ["sudo", "git", "clone"]:
             clone(where)
-        case ["sudo", "useradd"]:
+        case ["sudo", "useradd", *_]:
             (where.folder / "var/lib/zetta").mkdir()
 
 
@@ -110,6 +110,8 @@ class Rehearsal:
         self.done: list[Block] = []
         self.took: dict[int, float] = {}
         self._waiting: dict[str, Block] = {}
+        self._folders: dict[str, Path] = {}
+        """Where the first terminal of each computer is, as its reader's would be."""
 
     def carry_out(self, guide: Guide) -> None:
         """Carry out every block that a test can carry out.
@@ -144,13 +146,14 @@ class Rehearsal:
             environment = where.environment()
             self.hosts.start(block.host, script, where.home, environment, block.terminal)
             return
+        folder = self._folders.get(block.host, where.home)
+        noted = f"trap 'pwd > {where.folder}/here' EXIT\n{script}"
         deadline = time.monotonic() + AGAIN_WITHIN_S
         while True:
-            ended = self.hosts.run(
-                block.host, script, where.home, where.environment(), BLOCK_WITHIN_S
-            )
+            ended = self.hosts.run(block.host, noted, folder, where.environment(), BLOCK_WITHIN_S)
             wrong = self._wrong(block, ended)
             if not wrong:
+                self._folders[block.host] = Path((where.folder / "here").read_text().strip())
                 return
             if not block.waits or time.monotonic() > deadline:
                 raise GuideError(f"{wrong}\n{self._story(block, script, ended)}")
@@ -196,7 +199,8 @@ class Rehearsal:
 
 
 def _tail(log: Path) -> str:
-    return "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-15:])
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    return "\n".join(list(dict.fromkeys(lines))[-10:])  # a service that fails again says so again
 
 
 @contextmanager

@@ -14,9 +14,13 @@ from typing import Any
 
 import pytest
 
-from tests.hw_drivers.arm_parts import PATIENCE_S, served
+from tests.hw_drivers.arm_parts import PATIENCE_S, pose, served, until
 from tests.hw_drivers.test_arms_cli import run
+from zetta.hw_drivers.arm_setup import read_setup
+from zetta.hw_drivers.audit import verify
 from zetta.hw_drivers.simple_side import SimpleSide
+from zetta.hw_drivers.twin.door import TwinDoor
+from zetta.hw_drivers.zmq_arm import ZmqArm
 
 ROBOT = 'robot = "left"\ndriver = "simple"\nlimits = "simple"\nport = 0\nlatch = "latch.json"\n'
 
@@ -37,14 +41,13 @@ def daemon(*argv: str) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]
         process.communicate(timeout=PATIENCE_S)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_daemon_ends_well_when_it_is_told_to(tmp_path: Path, number: signal.Signals) -> None:
+def test_daemon_ends_well_when_it_is_told_to(tmp_path: Path) -> None:
     path = tmp_path / "robot.toml"
     path.write_text(ROBOT)
     with daemon(str(path)) as (process, said):
         assert (said["robot"], said["driver"], said["limits"]) == ("left", "simple", "simple")
         assert run("arms", "check", said["command"], "--robot", "left") == 0
-        process.send_signal(number)
+        process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 0
         assert "the arm holds" in told
@@ -57,6 +60,7 @@ def test_stop_outlives_the_daemon(tmp_path: Path, capsys: pytest.CaptureFixture[
         assert run("arms", "estop", said["command"], "--reason", "smoke") == 0
         process.terminate()
         process.communicate(timeout=PATIENCE_S)
+        assert process.returncode == 0
     with daemon(str(path)) as (_, said):
         assert run("arms", "check", said["command"]) == 1
         assert "smoke" in capsys.readouterr().out
@@ -71,7 +75,7 @@ def test_exit_code_tells_whether_another_start_may_help(
     assert json.loads(capsys.readouterr().out)["error"]["kind"] == "ConfigError"
     path.write_text('robot = "left"\ndriver = "deoxys:127.0.0.1,127.0.0.1"\n')
     assert run("arms", "serve", str(path)) == 2
-    assert "not served without" in capsys.readouterr().err
+    assert "no arm is served without" in capsys.readouterr().err
     assert run("arms", "serve") == 2
 
 
@@ -97,3 +101,66 @@ def test_list_tells_drivers_limits_and_who_answers(
     assert said["b.toml"] == (False, "declares no url")
     assert "cannot read" in said["c.toml"][1]
     assert run("arms", "list", "--setup-dir", str(tmp_path / "none")) == 1
+
+
+def test_daemon_keeps_limits_and_an_audit_log(tmp_path: Path) -> None:
+    path = tmp_path / "robot.toml"
+    path.write_text(ROBOT + 'audit = "audit"\n')
+    with daemon(str(path)) as (process, said):
+        assert said["limits"] == "simple"
+        arm = ZmqArm(said["command"])
+        arm.connect()
+        far = pose(x=0.45)
+        until(lambda: arm.command(far, 1.0) or arm.counts()["changed"] > 1, "slowed down")  # type: ignore[func-returns-value]
+        arm.close()
+        process.terminate()
+        process.communicate(timeout=PATIENCE_S)
+        assert process.returncode == 0
+    assert verify(tmp_path / "audit").lines > 0
+
+
+def test_target_waits_for_a_person(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "robot.toml"
+    path.write_text(ROBOT + "needs_approval = true\nwatchdog_s = 1.0\n")
+    with daemon(str(path)) as (_, said):
+        url = said["command"]
+        assert run("arms", "approve", url, "--by", "Ada", "--yes") == 1
+        assert "nothing waits" in capsys.readouterr().err
+        arm = ZmqArm(url)
+        arm.connect()
+        until(lambda: arm.command(pose(x=0.41), 1.0) or arm.waiting() != "", "waiting")  # type: ignore[func-returns-value]
+        assert run("arms", "approve", url, "--by", "Ada", "--json") == 1
+        message = json.loads(capsys.readouterr().out)["error"]["message"]
+        token = arm.waiting()
+        assert f"--token {token}" in message
+        assert run("arms", "approve", url, "--by", "Ada", "--token", "another") == 1
+        capsys.readouterr()
+        assert run("arms", "approve", url, "--by", "Ada", "--token", token, "--json") == 0
+        assert json.loads(capsys.readouterr().out)["approved"] == token
+        until(lambda: arm.command(pose(x=0.41), 1.0) or arm.counts()["sent"] > 0, "sent")  # type: ignore[func-returns-value]
+        arm.close()
+
+
+def test_twin_is_served_with_its_set_up(tmp_path: Path) -> None:
+    pytest.importorskip("mujoco", reason="needs MuJoCo (pip install 'zetta[drive]')")
+    setup = tmp_path / "twin.toml"
+    argv = ["--twin", "panda", "--port", "0", "--write-setup", str(setup), "--seed", "3"]
+    with daemon(*argv, "--faults", "stuck_gripper") as (process, said):
+        declared = read_setup(setup)
+        assert (declared.url, declared.limits) == (said["command"], "panda")
+        assert set(declared.cameras) == set(said["cameras"])
+        assert run("arms", "check", said["command"], "--setup", str(setup)) == 0
+        door = TwinDoor(said["door"])
+        assert list(door.report().faults) == ["stuck_gripper"]
+        door.close()
+        process.terminate()
+        process.communicate(timeout=PATIENCE_S)
+        assert process.returncode == 0
+
+
+def test_twin_that_is_none_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("mujoco", reason="needs MuJoCo (pip install 'zetta[drive]')")
+    assert run("arms", "serve", "--twin", "pandor") == 2
+    assert "did you mean 'panda'?" in capsys.readouterr().err
+    assert run("arms", "serve", "--twin", "panda", "--port", "65530") == 2
+    assert run("arms", "serve", "--twin", "panda", "--write-setup", str(tmp_path)) == 2

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from zetta.hw_drivers.arm_limits import load_limits
+from zetta.hw_drivers.arm_serving import GuardSettings
 from zetta.hw_drivers.robot_file import (
-    DeclaredSide,
     RobotFile,
     declared,
     open_side,
     read_robot_file,
 )
 from zetta.hw_drivers.simple_side import SimpleSide
-from zetta.runtime.errors import ConfigError, SpecMismatch
+from zetta.runtime.errors import ConfigError
 
 MY_ARM = """
 from zetta.hw_drivers.simple_side import SimpleSide
@@ -49,6 +49,8 @@ def test_relative_paths_begin_at_the_folder_of_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        ('robot = "a"\ndriver = "simple"', "limits is missing"),
+        ('robot = "a"\ndriver = "simple"\nlimits = ""', "limits is missing"),
         ('robot = "a"\ndriver = "deoxys:1.1.1.1,2.2.2.2"', "limits is missing"),
         ('robot = ""\ndriver = "simple"\nlimits = "simple"', "name of this robot"),
         ('robot = "a"\ndriver = "simple"\nlimits = "simple"\nport = 70000', "65535"),
@@ -70,7 +72,7 @@ def test_what_is_wrong_in_the_file_is_said_with_its_name(
     assert str(path) in str(refused.value)
 
 
-def test_side_has_the_declared_name_and_limits(tmp_path: Path) -> None:
+def test_side_has_the_declared_name_and_limits_that_fit(tmp_path: Path) -> None:
     (tmp_path / "my_arm.py").write_text(MY_ARM)
     text = (
         'robot = "left"\ndriver = "python:./my_arm.py:make"\nlimits = "panda"\n'
@@ -78,9 +80,9 @@ def test_side_has_the_declared_name_and_limits(tmp_path: Path) -> None:
     )
     robot = read_robot_file(written(tmp_path, text))
     assert robot.name().endswith(":make@hz=100,slow=1")
-    with pytest.raises(SpecMismatch, match=r"7 joints, but 'simple' has 6"):
+    with pytest.raises(ConfigError, match=r"of 7 joints, the arm has 6"):
         open_side(robot, load_limits("panda"))
-    side = open_side(robot, None)
+    side = open_side(robot, load_limits("simple"))
     assert side.facts.robot == "left"
     side.hold()
     side.stop()
@@ -90,24 +92,44 @@ def test_side_has_the_declared_name_and_limits(tmp_path: Path) -> None:
     side.close()
 
 
-def test_limits_fill_what_the_driver_does_not_know() -> None:
+def test_limits_tell_what_the_driver_does_not_know() -> None:
     limits = load_limits("panda")
     names = tuple(f"joint{n}" for n in range(1, 8))
-    bare = replace(SimpleSide().facts, joints=names, joint_low=(), joint_high=(), workspace_low=())
+    bare = replace(
+        SimpleSide().facts,
+        joints=names,
+        joint_low=(),
+        joint_high=(),
+        workspace_low=(),
+        workspace_high=(),
+    )
     facts = declared(bare, "left", limits)
     assert facts.joint_low == tuple(limits.joint_low)
     assert facts.workspace_low == limits.workspace.low
     assert facts.gripper_max == min(bare.gripper_max, limits.gripper.opening)
-    own = declared(replace(bare, joint_low=(-1.0,) * 7, joint_high=(1.0,) * 7), "left", limits)
-    assert own.joint_low == (-1.0,) * 7
+    low, high = (-4.0,) * 7, (4.0,) * 7
+    assert declared(replace(bare, joint_low=low, joint_high=high), "left", limits).joint_low == low
+    with pytest.raises(ConfigError, match="farther than the driver allows"):
+        declared(replace(bare, joint_low=(-1.0,) * 7, joint_high=(1.0,) * 7), "left", limits)
+
+
+@pytest.mark.parametrize("scheme", ["lekiwi:", "lerobot:"])
+def test_driver_that_is_a_file_stands_beside_the_robot_file(tmp_path: Path, scheme: str) -> None:
+    text = f'robot = "so"\ndriver = "{scheme}so.toml"\nlimits = "cell.toml"\n'
+    assert read_robot_file(written(tmp_path, text)).driver == f"{scheme}{tmp_path / 'so.toml'}"
 
 
 def test_driver_that_makes_no_robot_side_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("zetta.runtime.registry.arm", lambda name: object())
     with pytest.raises(ConfigError, match="without facts, read"):
-        open_side(RobotFile("a", "odd", limits="panda"), load_limits("panda"))
+        open_side(RobotFile("a", "odd", "panda"), load_limits("panda"))
 
 
-def test_declared_side_is_a_robot_side() -> None:
-    side = SimpleSide()
-    assert DeclaredSide(side, side.facts).facts is side.facts
+def test_what_the_kernel_is_told_stands_in_the_file(tmp_path: Path) -> None:
+    text = (
+        'robot = "a"\ndriver = "simple"\nlimits = "simple"\naudit = "log"\naudit_all = true\n'
+        "needs_approval = true\nafter_kernel = true\ntick_s = 0.1\n"
+    )
+    guard = read_robot_file(written(tmp_path, text)).guard()
+    assert guard == GuardSettings(tmp_path / "log", True, True, True, 0.1)
+    assert RobotFile("a", "simple", "simple").guard() == GuardSettings()
