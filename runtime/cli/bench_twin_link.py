@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import select
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from zetta.hw_drivers import arm_limits
 from zetta.hw_drivers.arm_setup import read_setup
 from zetta.hw_drivers.frames import Pose
 from zetta.hw_drivers.twin.door import TwinDoor
@@ -99,10 +101,7 @@ def served(folder: Path) -> Iterator[tuple[TwinDoor, Path]]:
         )
     try:
         door = TwinDoor(str(_announced(process, log)["door"]))
-        patient = replace(
-            read_setup(setup), max_state_age_s=STATE_AGE_S, max_frame_age_s=FRAME_AGE_S
-        )
-        setup.write_text(to_toml(patient), encoding="utf-8")
+        _be_patient(setup)
         try:
             yield door, setup
         finally:
@@ -112,6 +111,28 @@ def served(folder: Path) -> Iterator[tuple[TwinDoor, Path]]:
         process.wait()
         assert process.stdout is not None
         process.stdout.close()
+
+
+def _be_patient(setup: Path) -> None:
+    """Let readings and pictures be older than on a machine that does nothing else.
+
+    The limits of the twin's own side stay as they are.
+    """
+    declared = read_setup(setup)
+    shipped = Path(arm_limits.__file__).with_name("limits") / f"{declared.limits}.toml"
+    text = shipped.read_text(encoding="utf-8")
+    patient, count = re.subn(r"(?m)^(stale = \{ value = )[\d.]+", rf"\g<1>{STATE_AGE_S}", text)
+    if count != 1:
+        raise InfraError(f"{shipped} says no single 'stale'")
+    limits = setup.with_name("patient.toml")
+    limits.write_text(patient, encoding="utf-8")
+    older = replace(
+        declared,
+        limits=str(limits),
+        max_state_age_s=STATE_AGE_S,
+        max_frame_age_s=FRAME_AGE_S,
+    )
+    setup.write_text(to_toml(older), encoding="utf-8")
 
 
 def _announced(process: subprocess.Popen[bytes], log: Path) -> Mapping[str, object]:
