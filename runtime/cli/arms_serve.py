@@ -79,6 +79,12 @@ def command(
 
 
 def _serve(robot: RobotFile, as_json: bool) -> None:
+    if robot.driver.startswith("twin:"):
+        output.note(choose_graphics("twin"))
+        from zetta.runtime.cli import arms_serve_rehearsal
+
+        arms_serve_rehearsal.serve(robot, as_json)
+        return
     limits = load_limits(Path(robot.limits) if robot.limits.endswith(".toml") else robot.limits)
     keys = read_server_keys(Path(robot.keys)) if robot.keys else None
     with wish_to_end() as ending:
@@ -86,7 +92,7 @@ def _serve(robot: RobotFile, as_json: bool) -> None:
         side = open_side(robot, limits)
         try:
             with guarded_server(side, limits, robot.settings(), robot.guard(), keys) as server:
-                _announce(robot, limits, server, as_json)
+                announce(robot, limits, server, as_json)
                 with told_regularly(lambda: status_line(server)):
                     server.serve(ending.stop.is_set)
         finally:
@@ -123,7 +129,8 @@ def told_regularly(line: Callable[[], str]) -> Iterator[None]:
         status.join()
 
 
-def _announce(robot: RobotFile, limits: Limits, server: ArmServer, as_json: bool) -> None:
+def announce(robot: RobotFile, limits: Limits, server: ArmServer, as_json: bool) -> None:
+    """Say where a declared arm is served, and within which limits."""
     places = server.endpoints
     output.note(
         f"serving {robot.robot!r} ({robot.driver}) at {places.command}, states {places.state}, "
