@@ -18,6 +18,9 @@ TRAIN_EXTRAS := libero,drive,evolve,train,dev
 # not read what it declares; what it needs is in the base and in the extra dev.
 OPENPI_CLIENT := openpi-client==0.1.2
 
+# Simulators with virtual environments of their own, which `make test-sims` tests.
+SIMS := robosuite
+
 # Headless rendering on Debian and Ubuntu: EGL with Mesa's software driver, OSMesa as second choice.
 DEBIAN_LIBS := libegl1 libegl-mesa0 libgl1-mesa-dri libgles2 libosmesa6 libgl1 libglib2.0-0
 
@@ -36,7 +39,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 unexport PYTHONPATH
 
-.PHONY: help setup train-setup run test test-slow lint format clean stale
+.PHONY: help setup train-setup run test test-slow test-sims lint format clean stale
 
 help: ## say what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' Makefile | column -t -s '|' 2>/dev/null \
@@ -54,6 +57,10 @@ test: lint ## check everything and run the tests that are not slow
 
 test-slow: lint ## run every test
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+test-sims: setup ## install the simulators of environments of their own, and run their tests
+	@for sim in $(SIMS); do $(BIN)/zetta sims install $$sim; done
+	$(BIN)/python -m pytest -m sims
 
 lint: setup ## style, types and layers
 	@$(BIN)/ruff check .

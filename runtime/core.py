@@ -462,6 +462,13 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
+class Wait(Look):
+    """A motion's wish to go on at the next tick: the robot is held at this one."""
+
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Sense:
     """What a running motion gets back at each yield."""
 

@@ -24,6 +24,7 @@ from zetta.runtime.core import (
     Policy,
     Proprio,
     Sense,
+    Wait,
 )
 from zetta.runtime.errors import SpecMismatch
 from zetta.runtime.snapshots import DriverState, ReseededPolicy, restore, saved
@@ -300,7 +301,7 @@ class MotionDriver:
         return wish
 
     def wish(self, proprio: Proprio, left: Left) -> Array | Outcome | Late:
-        """Return the same, unless a localizer that looks beside the loop needs longer than `left`.
+        """Return the same, unless the motion waits, or a look beside the loop lasts beyond `left`.
 
         Raises:
             SpecMismatch: as `next_action`.
@@ -318,6 +319,8 @@ class MotionDriver:
                 return stop.value if isinstance(stop.value, Outcome) else Outcome(True)
             if not isinstance(wish, Look):
                 return np.asarray(wish, dtype=np.float64)
+            if isinstance(wish, Wait):
+                return Late(wish.reason)
             self._look(wish)
         raise SpecMismatch(
             f"{self.source} looked {MAX_LOOKS} times within one tick without acting; "

@@ -17,6 +17,7 @@ SIMS: Mapping[str, str] = {
     "toy": "zetta.sims.toy:ToySimulator",
     "libero": "zetta.sims.libero.simulator:LiberoSimulator",
     "twin": "zetta.hw_drivers.twin.simulator:TwinSimulator",
+    "robosuite": "zetta.sims.robosuite.simulator:RobosuiteSimulator",
 }
 POLICIES: Mapping[str, str] = {
     "zetta/tiny": "zetta.runtime.policies.tiny.serve:load",

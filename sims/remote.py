@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -27,10 +27,18 @@ import numpy as np
 import zmq
 
 from zetta.runtime.arm_model import ArmModel
-from zetta.runtime.core import Action, Array, EnvSpec, Observation, Scene, Step
-from zetta.runtime.errors import ConfigError, ConnectionLost, InfraError, Timeout, WorkerDied
+from zetta.runtime.core import Action, Array, EnvSpec, Landmark, Observation, Scene, Step
+from zetta.runtime.errors import (
+    ConfigError,
+    ConnectionLost,
+    InfraError,
+    SpecMismatch,
+    Timeout,
+    WorkerDied,
+)
 from zetta.runtime.wire import (
     MAX_MESSAGE_BYTES,
+    PROTOCOL,
     Reply,
     Request,
     from_wire,
@@ -39,9 +47,10 @@ from zetta.runtime.wire import (
     to_wire,
 )
 from zetta.runtime.workspace import Box
-from zetta.sims.worker import FOLDER_PREFIX
+from zetta.sims.worker import FOLDER_PREFIX, PACKAGE
 
 LOG_TAIL_LINES = 3
+_RUN_WORKER = "from zetta.sims.worker import main; main()"
 LONGEST_PATH = 100
 """Local sockets have paths of at most 107 bytes on Linux, 103 elsewhere."""
 
@@ -57,7 +66,10 @@ class RemoteSettings:
     farewell_s: float = 5.0
     """How long the worker may take to end by itself."""
     python: str = sys.executable
-    """Interpreter that runs the worker; zetta must be installed there."""
+    """Interpreter that runs the worker; zetta must be installed there, unless it is lent."""
+    lent: bool = False
+    """The interpreter has no zetta: it gets the one that is running here, and nothing else of
+    ours. Both sides are then of one version by construction, which the greeting confirms."""
     environment: Mapping[str, str] | None = None
     """Environment variables of the worker; None passes ours on."""
 
@@ -183,12 +195,34 @@ class RemoteEnv:
         told = self._call("workspace", index=index)
         return None if told is None else from_wire(Box, told)
 
+    def landmarks(self) -> tuple[Landmark, ...]:
+        """Return simulator truth about every named thing of the scene.
+
+        Raises:
+            ConfigError: the environment tells none.
+            ZettaError: as the environment itself does, and `WorkerDied` and `Timeout`.
+        """
+        return tuple(from_wire(Landmark, told) for told in self._call("landmarks"))
+
     def close(self) -> None:
         """End the worker; calling it again does nothing."""
         self._worker.end()
 
     def _call(self, do: str, **given: object) -> Any:
         return self._worker.call(do, given, self._settings.call_s)
+
+
+@contextlib.contextmanager
+def lent_program(program: str) -> Iterator[list[str]]:
+    """Give the arguments with which an interpreter without zetta runs `program` with ours."""
+    with tempfile.TemporaryDirectory(prefix=FOLDER_PREFIX) as folder:
+        yield _lend(Path(folder), program)
+
+
+def _lend(folder: Path, program: str) -> list[str]:
+    # A folder that holds `zetta` alone: beside an installed one lie all our other packages.
+    (folder / "zetta").symlink_to(PACKAGE, target_is_directory=True)
+    return ["-I", "-c", f"import sys; sys.path.insert(0, {str(folder)!r}); {program}"]
 
 
 class _Worker:
@@ -202,7 +236,7 @@ class _Worker:
         path = self._folder / "env"
         local = zmq.has("ipc") and len(os.fsencode(path)) < LONGEST_PATH
         endpoint = f"ipc://{path}" if local else "tcp://127.0.0.1:*"
-        command = [settings.python, "-P", "-m", "zetta.sims.worker", "--owned", "--bind", endpoint]
+        command = [settings.python, *self._entry(), "--owned", "--bind", endpoint]
         command += ["--folder", str(self._folder)]
         environment = None if settings.environment is None else dict(settings.environment)
         try:
@@ -223,9 +257,30 @@ class _Worker:
     def pid(self) -> int:
         return self._process.pid
 
+    def _entry(self) -> list[str]:
+        """Return the arguments that make an interpreter run the worker."""
+        if not self._settings.lent:
+            return ["-P", "-m", "zetta.sims.worker"]
+        return _lend(self._folder, _RUN_WORKER)
+
+    def _check_greeting(self, greeting: Mapping[str, Any]) -> None:
+        theirs, files = greeting.get("protocol"), greeting.get("zetta")
+        if theirs != PROTOCOL:
+            raise SpecMismatch(
+                f"{self._name} speaks protocol {theirs}, this side {PROTOCOL}; install the same "
+                f"version of zetta for {self._settings.python}"
+            )
+        if self._settings.lent and files != str(PACKAGE):
+            raise SpecMismatch(
+                f"{self._name} runs the zetta of {files}, expected the one of {PACKAGE}; remove "
+                f"zetta from the environment of {self._settings.python}"
+            )
+
     def connect(self) -> None:
         """Wait for the worker's endpoint and connect to it."""
-        endpoint = str(json.loads(self._first_line())["endpoint"])
+        greeting = json.loads(self._first_line())
+        self._check_greeting(greeting)
+        endpoint = str(greeting["endpoint"])
         socket = cast("zmq.Socket[bytes]", zmq.Context.instance().socket(zmq.DEALER))
         socket.linger = 0  # a message nobody takes must not keep this process alive
         socket.maxmsgsize = MAX_MESSAGE_BYTES

@@ -22,17 +22,18 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import Any, Protocol, TextIO, cast, runtime_checkable
 
 import numpy as np
 import zmq
 
 from zetta.runtime import registry
 from zetta.runtime.arm_model import ArmModels
-from zetta.runtime.core import Env, Scene, SnapshotEnv
+from zetta.runtime.core import Env, Landmark, Scene, SnapshotEnv
 from zetta.runtime.errors import ConfigError, SpecMismatch, suggest
 from zetta.runtime.wire import (
     MAX_MESSAGE_BYTES,
+    PROTOCOL,
     Frame,
     Reply,
     Request,
@@ -46,6 +47,8 @@ from zetta.runtime.workspace import BoundedEnv
 
 LOCAL = ("ipc://", "tcp://127.0.0.1:", "tcp://localhost:", "tcp://[::1]:")
 POLL_MS = 1000
+PACKAGE = Path(__file__).absolute().parents[1].resolve()
+"""The folder `zetta` that this process runs from."""
 FOLDER_PREFIX = "zetta-worker-"
 """Of the folder that an owner makes for the socket and the log."""
 
@@ -58,6 +61,15 @@ class Served:
     suite: str
     index: int
     render: str = "fast"
+
+
+@runtime_checkable
+class NamesThings(Env, Protocol):
+    """An environment that tells where every named thing is."""
+
+    def landmarks(self) -> tuple[Landmark, ...]:
+        """Return simulator truth about every named thing of the scene."""
+        ...
 
 
 class EnvCalls:
@@ -77,6 +89,7 @@ class EnvCalls:
             "show": lambda pose: self._frozen().show(_array(pose)),
             "arm_model": self._arm_model,
             "workspace": self._workspace,
+            "landmarks": self._landmarks,
             "close": self.close,
         }
 
@@ -115,6 +128,15 @@ class EnvCalls:
     def _workspace(self, index: int) -> Any:
         env = self._made()
         return to_wire(env.workspace(int(index))) if isinstance(env, BoundedEnv) else None
+
+    def _landmarks(self) -> Any:
+        env = self._made()
+        if not isinstance(env, NamesThings):
+            raise ConfigError(
+                f"{self._served.sim} tells no simulator truth about places; run with --sensing "
+                "vision"
+            )
+        return [to_wire(landmark) for landmark in env.landmarks()]
 
     def _made(self) -> Env:
         if self._env is None:
@@ -198,7 +220,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except ConfigError as error:
         sys.exit(f"error: {error}")
     endpoint = socket.getsockopt_string(zmq.LAST_ENDPOINT)
-    announce.write(json.dumps({"endpoint": endpoint, "pid": os.getpid()}) + "\n")
+    greeting = {"endpoint": endpoint, "pid": os.getpid(), "protocol": PROTOCOL}
+    announce.write(json.dumps({**greeting, "zetta": str(PACKAGE)}) + "\n")
     announce.flush()
     calls = EnvCalls(Served(asked.sim, asked.suite, asked.index, asked.render))
     serve(calls, socket)

@@ -92,7 +92,7 @@ class Twin:
             ConfigError: something is not installed, or an address may not be bound or is taken.
             InfraError: the cameras cannot draw here.
         """
-        self.settings = settings
+        self.settings, self._guard, self._began_anew = settings, guard, began_anew
         keys = None if settings.keys is None else read_server_keys(settings.keys)
         self.side = TwinSide(TwinWorld(settings.seed), clock, settings.robot)
         self._opened: list[ArmServer | Pictures | Door] = []
@@ -113,7 +113,7 @@ class Twin:
             for fault in faults(self) if faults is not None else ():
                 self.faults.add(fault)
             self.door = Door(
-                _address(LOOPBACK, settings.door_port), self.side, self.faults, began_anew
+                _address(LOOPBACK, settings.door_port), self.side, self.faults, self._jumped
             )
             self._opened.append(self.door)
         except BaseException:
@@ -145,6 +145,11 @@ class Twin:
 
         self.side.rewind()  # starting the cameras has taken seconds
         self.server.serve(turn)
+
+    def _jumped(self) -> None:
+        """Let the guard begin where the arm now is: no arm follows a jump."""
+        self._guard.held()
+        self._began_anew()
 
     def close(self) -> None:
         """Hold the arm and close everything; calling it again does nothing."""

@@ -26,6 +26,8 @@ _OTHER_COLOUR = 60.0
 _MIN_PIXELS = 4
 _SHARE = 0.2
 """A hue with a smaller share of a patch is a pattern on it and no thing of its own."""
+_BROWN_IN_SHADE = ("red", "orange")
+"""Hues whose side away from the light looks brown: a red cube has a red top and brown sides."""
 _EIGHT = np.ones((3, 3), dtype=np.int64)
 
 
@@ -150,10 +152,14 @@ def _hues(patch: Mask, word: npt.NDArray[np.int64], vivid: Mask) -> list[Mask]:
     if len(large) < 1 or (len(large) == 1 and counts[large[0]] > (1.0 - _SHARE) * len(own)):
         return [patch]
     parts: list[Mask] = []
+    taken = [int(k) for k in large]
+    warm = [k for k in large if WORDS[k] in _BROWN_IN_SHADE]
     for k in large:
-        labels, count = ndimage.label(patch & (word == k), structure=_EIGHT)
+        shades = [int(k), WORDS.index("brown")] if warm == [k] else [int(k)]
+        taken += shades
+        labels, count = ndimage.label(patch & np.isin(word, shades), structure=_EIGHT)
         parts += [labels == j for j in range(1, count + 1) if (labels == j).sum() >= _MIN_PIXELS]
-    rest = patch & ~np.isin(word, large)
+    rest = patch & ~np.isin(word, taken)
     labels, count = ndimage.label(rest, structure=_EIGHT)
     return parts + [labels == j for j in range(1, count + 1) if (labels == j).sum() >= _MIN_PIXELS]
 

@@ -33,6 +33,7 @@ from zetta.runtime.cli.options import (
     check_options,
     step_budget,
 )
+from zetta.runtime.cli.sims_venv import apart, lives_apart
 from zetta.runtime.core import (
     Arbiter,
     Clock,
@@ -48,6 +49,7 @@ from zetta.runtime.episode_log import EpisodeLog, RunFacts
 from zetta.runtime.errors import ConfigError, InfraError
 from zetta.runtime.loop import Episode
 from zetta.runtime.running_ahead import InTurn, RunsAhead
+from zetta.sims.apart import ApartSimulator
 from zetta.sims.toy import ToySimulator
 from zetta.sims.toy_faults import ToyFaults
 
@@ -188,19 +190,20 @@ class Assembler:
             self._deployed = None
 
     def _environment(self, simulator: Simulator, spec: RunSpec) -> Env:
-        apart = spec.options.get("worker") == "yes"
+        own_process = isinstance(simulator, ApartSimulator)
+        elsewhere = spec.options.get("worker") == "yes" or own_process
         faults = spec.options.get("toy_faults", "")
-        key = (spec.sim, spec.suite, spec.task, spec.render, apart, faults)
+        key = (spec.sim, spec.suite, spec.task, spec.render, elsewhere, faults)
         if self._env is not None and self._env_key == key:
             return self._env
         if self._env is not None:
-            if not apart and not self._may_follow(spec.sim):
+            if not elsewhere and not self._may_follow(spec.sim):
                 raise InfraError(
                     f"this process already holds {self._env_key} and cannot draw {key} as well; "
                     "run each task in a process of its own"
                 )
             self._env.close()
-        if apart:
+        if elsewhere and not own_process:
             from zetta.sims.remote import RemoteEnv  # late: few runs need sockets
 
             self._env = RemoteEnv(spec.sim, spec.suite, spec.task, spec.render)
@@ -215,8 +218,8 @@ class Assembler:
 
     def _may_follow(self, sim: str) -> bool:
         """Say whether this process can draw another environment of `sim` after the present one."""
-        before, *_, apart, _ = self._env_key or ("", False, "")
-        return apart or (sim in MANY_WORLDS and sim == before)
+        before, *_, elsewhere, _ = self._env_key or ("", False, "")
+        return elsewhere or (sim in MANY_WORLDS and sim == before)
 
     def _policy(self, spec: RunSpec) -> Policy | None:
         if not registry.infers(spec.policy):
@@ -262,7 +265,8 @@ def find_simulator(name: str) -> Simulator:
             f"the simulator {name!r} is not installed; install it with: "
             f"pip install 'zetta[{name}]' - or try the built-in world: zetta run --sim toy"
         )
-    return registry.simulator(name)
+    simulator = registry.simulator(name)
+    return apart(name, simulator) if lives_apart(name) else simulator
 
 
 def find_scene(simulator: Simulator, spec: RunSpec) -> Scene:

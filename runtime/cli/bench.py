@@ -75,7 +75,7 @@ def command(
         list[str],
         typer.Argument(
             help="Any of sim, policy, loop, tick, critics, sight, diagnosis, wire, batching, "
-            "rollouts, worker, soak, overlays, dry-run, arm."
+            "rollouts, worker, soak, overlays, dry-run, arm, twin-link."
         ),
     ],
     sim: Annotated[str, typer.Option(help="Simulator.")] = "libero",
@@ -299,6 +299,19 @@ def bench_soak(wanted: Bench) -> list[Figure]:
     return soak_figures(wanted.minutes)
 
 
+def bench_twin_link(wanted: Bench) -> list[Figure]:
+    """Measure errands on a served twin, in real time.
+
+    Raises:
+        ConfigError: another simulator is named.
+    """
+    from zetta.runtime.cli.bench_twin_link import twin_link_figures
+
+    if wanted.sim != "twin":
+        raise ConfigError("twin-link serves the twin; add --sim twin")
+    return twin_link_figures(wanted.policy, wanted.scenes)
+
+
 BENCHMARKS: Final[Mapping[str, Callable[[Bench], list[Figure]]]] = {
     "sim": bench_sim,
     "policy": bench_policy,
@@ -315,6 +328,7 @@ BENCHMARKS: Final[Mapping[str, Callable[[Bench], list[Figure]]]] = {
     "overlays": bench_overlays,
     "dry-run": bench_dry_run,
     "arm": bench_arm,
+    "twin-link": bench_twin_link,
 }
 
 

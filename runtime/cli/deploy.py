@@ -23,6 +23,7 @@ from zetta.primitives.roles import roles_or_none
 from zetta.runtime import registry
 from zetta.runtime.arbiter import PolicyOnly
 from zetta.runtime.cli import at_home, output
+from zetta.runtime.cli.eyes import eyes, looks_at
 from zetta.runtime.cli.home import home_library
 from zetta.runtime.cli.sight import Sight, check_finder, localizer_of
 from zetta.runtime.core import (
@@ -56,8 +57,6 @@ CONTROLS: Final = ("sham", "random", "takeover")
 """Arms that use a bundle otherwise than it is meant, to see what is due to what."""
 ISOLATIONS: Final = ("none", "process")
 """Where critics run: in the process of the loop, or in one of their own that can only judge."""
-LOOK_EVERY_S: Final = 0.5
-"""How often the cameras are looked through for signals."""
 TRIGGERS: Final = "starter-triggers.json"
 """When and how the starter bundle intervened on development scenes, for the control `random`."""
 OWN_TRIGGERS: Final = "triggers.json"
@@ -253,26 +252,6 @@ def deploy(
         sham=control == "sham",
     )
     return Deployment(arbiter, signals, localizer, isolated=isolated)
-
-
-def eyes(spec: RunSpec, env: Env, sight: Sight) -> tuple[Localizer, Look]:
-    """Return who answers the looks of motions, and the scheduled look of signals.
-
-    A simulator waits for both. On an arm they look in a thread, one after the other.
-    """
-    if not registry.is_arm(spec.sim):
-        return sight, sight.look
-    aside = LooksAside(sight)
-    return aside, aside.glances(env, lambda: sight.bound)
-
-
-def looks_at(control_hz: float) -> int:
-    """Return how many ticks lie between two looks: those of half a second.
-
-    >>> looks_at(20.0), looks_at(50.0)
-    (10, 25)
-    """
-    return max(1, round(LOOK_EVERY_S * control_hz))
 
 
 def skills_on_call(

@@ -21,8 +21,9 @@ from zetta.primitives.roles import roles_or_none
 from zetta.runtime.arbiter import MotionOnly
 from zetta.runtime.cli.agents import is_agent, limits_of, make_agent
 from zetta.runtime.cli.cockpit import EpisodeCockpit
-from zetta.runtime.cli.deploy import Deployment, eyes, skills_on_call
+from zetta.runtime.cli.deploy import Deployment, skills_on_call
 from zetta.runtime.cli.drive_demonstrations import DemonstrationSaver
+from zetta.runtime.cli.eyes import eyes
 from zetta.runtime.cli.sight import Sight
 from zetta.runtime.core import (
     Camera,

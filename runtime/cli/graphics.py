@@ -6,7 +6,7 @@ import os
 
 from zetta.runtime.errors import InfraError
 
-DRAWN_WITH_OPENGL = frozenset({"libero", "twin"})
+DRAWN_WITH_OPENGL = frozenset({"libero", "robosuite", "twin"})
 
 
 def choose_graphics(sim: str) -> str:
@@ -29,8 +29,15 @@ def choose_graphics(sim: str) -> str:
         )
     if given:
         return f"pictures: {given}, as MUJOCO_GL says"
-    choice = choose_gl()
+    choice = choose_gl(python=_interpreter(sim))
     os.environ["MUJOCO_GL"] = choice.backend
     os.environ["PYOPENGL_PLATFORM"] = choice.backend
     passed_over = f" ({choice.note})" if choice.note else ""
     return f"pictures: {choice.backend}{passed_over}"
+
+
+def _interpreter(sim: str) -> str | None:
+    """Return the Python that draws for `sim`; None for the running one."""
+    from zetta.runtime.cli.sims_venv import lives_apart, venv_of
+
+    return str(venv_of(sim).python) if lives_apart(sim) else None

@@ -25,7 +25,7 @@ def command(
         Path | None, typer.Option(help="Set-up file of a real arm, in place of a simulator.")
     ] = None,
     suite: Annotated[str | None, typer.Option(help="Suite of tasks.")] = None,
-    task: Annotated[str | None, typer.Option(help="Task number, or 0,2-4, or all.")] = None,
+    task: Annotated[str | None, typer.Option(help="Task number or name, or 0,2-4, or all.")] = None,
     init: Annotated[
         str | None, typer.Option(help="Number of an init state, or 'sampled'. Default 0.")
     ] = None,

@@ -15,6 +15,7 @@ from zetta.runtime.cli.home import home_library
 from zetta.runtime.cli.number_lists import named_values, parse_numbers
 from zetta.runtime.core import Init, Layout, RunSpec, Sampled, Sensing, Simulator
 from zetta.runtime.errors import ConfigError
+from zetta.sims.apart import NamesTasks
 from zetta.skills.bundles import pinned
 
 
@@ -51,6 +52,16 @@ DEFAULTS: Final[Mapping[str, Defaults]] = {
             "zetta drive --sim twin --suite twin_place --agent scripted",
             "zetta run --sim twin --suite twin_place --policy oracle/expert --sensing oracle",
             "zetta run --sim twin --list",
+        ),
+    ),
+    "robosuite": Defaults(
+        suite="single_arm",
+        policy="random",
+        building="about 10 s",
+        next=(
+            "zetta drive --sim robosuite --task Lift --agent scripted --localizer geometry",
+            "zetta run --sim robosuite --task Stack --policy oracle/expert --sensing oracle",
+            "zetta run --sim robosuite --list",
         ),
     ),
     "toy": Defaults(
@@ -134,7 +145,7 @@ def plan(wishes: Wishes, simulator: Simulator) -> tuple[RunSpec, ...]:
     count = suites.get(first.suite, 1)
     specs = [
         _episode(replace(first, task=task), i)
-        for task in task_numbers(wishes.tasks or str(defaults.task), count)
+        for task in _tasks(wishes.tasks or str(defaults.task), simulator, first.suite, count)
         for i in range(wishes.episodes)
     ]
     if registry.is_arm(first.sim) and len(specs) > 1:
@@ -191,6 +202,13 @@ def _episode(spec: RunSpec, i: int) -> RunSpec:
     if isinstance(spec.layout, Init):
         return replace(spec, layout=Init(spec.layout.k + i))
     return replace(spec, seed=spec.seed + i)
+
+
+def _tasks(text: str, simulator: Simulator, suite: str, count: int) -> tuple[int, ...]:
+    """Return the tasks that are meant: numbers, all, or one by its name where tasks have names."""
+    if text[:1].isalpha() and text != "all" and isinstance(simulator, NamesTasks):
+        return (simulator.task_number(suite, text),)
+    return task_numbers(text, count)
 
 
 def task_numbers(text: str, count: int, option: str = "--task") -> tuple[int, ...]:

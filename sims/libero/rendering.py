@@ -76,15 +76,19 @@ class GlChoice:
     """Why the first choice was passed over; empty when it works."""
 
 
-def choose_gl(timeout_s: float = 180.0) -> GlChoice:
+def choose_gl(timeout_s: float = 180.0, python: str | None = None) -> GlChoice:
     """Return the first backend that draws a picture in a child process: EGL, else OSMesa.
+
+    Args:
+        timeout_s: how long each may take.
+        python: interpreter that has MuJoCo; the running one by default.
 
     Raises:
         InfraError: none works; the message holds the first error of each.
     """
     failures: list[str] = []
     for backend in GL_BACKENDS:
-        error = probe_gl(backend, timeout_s)
+        error = probe_gl(backend, timeout_s, python)
         if error is None:
             return GlChoice(backend, "; ".join(failures))
         failures.append(f"{backend}: {error}")
@@ -94,12 +98,12 @@ def choose_gl(timeout_s: float = 180.0) -> GlChoice:
     )
 
 
-def probe_gl(backend: str, timeout_s: float = 180.0) -> str | None:
+def probe_gl(backend: str, timeout_s: float = 180.0, python: str | None = None) -> str | None:
     """Draw one picture with `backend` in a child process; return None or what went wrong."""
     environment = {**os.environ, "MUJOCO_GL": backend, "PYOPENGL_PLATFORM": backend}
     try:
         child = subprocess.run(
-            [sys.executable, "-c", _PROBE],
+            [python or sys.executable, "-P" if python is None else "-I", "-c", _PROBE],
             env=environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,

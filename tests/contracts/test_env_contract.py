@@ -18,6 +18,9 @@ REAL = {
 }
 """Suite, task and package of every simulator that draws with OpenGL, in a process of its own."""
 
+APART = {"robosuite"}
+"""Simulators that live in an environment of their own: `test_apart_env_contract.py`."""
+
 
 @pytest.fixture(scope="module", params=TOYS, ids=lambda toy: toy[0])
 def toy(request: pytest.FixtureRequest) -> Subject:
@@ -70,4 +73,4 @@ def test_twin_keeps_the_env_contract(twin_verdicts: dict[str, str], name: str) -
 
 
 def test_every_built_in_simulator_is_under_contract() -> None:
-    assert set(registry.SIMS) == {"toy", *REAL}
+    assert set(registry.SIMS) == {"toy", *REAL, *APART}

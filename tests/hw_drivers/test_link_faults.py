@@ -6,6 +6,7 @@ the time in which a busy machine did not run the robot's side at all.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -20,6 +21,7 @@ import pytest
 from tests.hw_drivers.arm_parts import RawClient, until
 from tests.hw_drivers.faults.parts import (
     HERE,
+    LONG_S,
     SLACK_S,
     WATCHDOG_S,
     CameraProcess,
@@ -44,109 +46,129 @@ MOST_S = WATCHDOG_S + SLACK_S
 REPETITIONS = 20
 
 
-def swaying(folder: Path) -> tuple[Robot, Program]:
+@contextmanager
+def swaying(folder: Path) -> Iterator[tuple[Robot, Program]]:
     robot = Robot(folder)
-    program = Program(folder, robot)
-    try:
+    with ending(robot), ending(program := Program(folder, robot)):
         robot.wait_moving()
-    except BaseException:
-        program.end()
-        robot.end()
-        raise
-    return robot, program
+        yield robot, program
 
 
-def program_killed(folder: Path) -> Held:
-    robot, program = swaying(folder)
-    with ending(program, robot):
-        fault = time.monotonic()
-        program.send(signal.SIGKILL)
-        found = held(robot, fault)
-        again = Program(folder, robot)
-        with ending(again):
-            robot.wait_moving(found.at)
-            assert_nothing_stale(robot, again, found.at)
-            assert_begins_where_it_stands(robot, found.at)
-    return found
+def program_killed(folder: Path, times: int) -> list[Held]:
+    rows = []
+    robot = Robot(folder)
+    with ending(robot):
+        since = 0.0
+        for _ in range(times + 1):  # the last one only to see that it goes on
+            with ending(program := Program(folder, robot)):
+                robot.wait_moving(since)
+                assert_nothing_stale(robot, program, since)
+                if since:
+                    assert_begins_where_it_stands(robot, since)
+                fault = time.monotonic()
+                program.send(signal.SIGKILL)
+                rows.append(held(robot, fault))
+                since = rows[-1].at
+    return rows[:times]
 
 
-def program_stopped(folder: Path) -> Held:
-    robot, program = swaying(folder)
-    with ending(program, robot):
-        fault = time.monotonic()
-        program.send(signal.SIGSTOP)
-        found = held(robot, fault)
-        program.send(signal.SIGCONT)
-        robot.wait_moving(found.at)
-        assert_nothing_stale(robot, program, found.at)
-        assert_begins_where_it_stands(robot, found.at)
-    return found
+def program_stopped(folder: Path, times: int) -> list[Held]:
+    rows = []
+    with swaying(folder) as (robot, program):
+        for _ in range(times):
+            fault = time.monotonic()
+            program.send(signal.SIGSTOP)
+            rows.append(held(robot, fault))
+            program.send(signal.SIGCONT)
+            robot.wait_moving(rows[-1].at)
+            assert_nothing_stale(robot, program, rows[-1].at)
+            assert_begins_where_it_stands(robot, rows[-1].at)
+    return rows
 
 
-def robot_frozen(folder: Path) -> Held:
-    """The robot's side itself does not run for half a second; the program goes on."""
-    robot, program = swaying(folder)
-    with ending(program, robot):
-        robot.send(signal.SIGSTOP)
-        wait_quietly(0.5)
-        fault = time.monotonic()
-        robot.send(signal.SIGCONT)
-        robot.wait_moving(fault)
-        assert_nothing_stale(robot, program, fault)
-        assert_begins_where_it_stands(robot, fault)
-        program.send(signal.SIGKILL)
-        fault = time.monotonic()
-        return held(robot, fault)
+def robot_frozen(folder: Path, times: int) -> list[Held]:
+    """The robot's side itself does not run for half a second while the program goes on."""
+    rows = []
+    with swaying(folder) as (robot, program):
+        for _ in range(times):
+            robot.send(signal.SIGSTOP)
+            wait_quietly(0.5)
+            awake = time.monotonic()
+            robot.send(signal.SIGCONT)
+            robot.wait_moving(awake)
+            assert_nothing_stale(robot, program, awake)
+            assert_begins_where_it_stands(robot, awake)
+            fault = time.monotonic()
+            program.send(signal.SIGSTOP)
+            rows.append(held(robot, fault))
+            program.send(signal.SIGCONT)
+            robot.wait_moving(rows[-1].at)
+    return rows
 
 
-def robot_restarted(folder: Path) -> Held:
-    robot, program = swaying(folder)
-    with ending(program, robot):
-        fault = time.monotonic()
-        robot.send(signal.SIGTERM)
-        found = held(robot, fault, "close")
-        fresh = Robot(folder, "--ports", ",".join(robot.ports))
-        with ending(fresh):
-            fresh.wait_moving()  # the program has connected again
-            assert_nothing_stale(fresh, program, 0.0)
-            assert_begins_where_it_stands(fresh, 0.0)
-    return found
+def robot_restarted(folder: Path, times: int) -> list[Held]:
+    rows = []
+    robot = Robot(folder)
+    with contextlib.ExitStack() as children:
+        children.enter_context(ending(robot))
+        program = Program(folder, robot)
+        children.enter_context(ending(program))
+        robot.wait_moving()
+        for _ in range(times):
+            fault = time.monotonic()
+            robot.send(signal.SIGTERM)
+            rows.append(held(robot, fault, "close"))
+            until(lambda old=robot: old.gone, "it ends")  # type: ignore[misc]
+            robot = Robot(folder, "--ports", ",".join(robot.ports))
+            children.enter_context(ending(robot))
+            robot.wait_moving()  # the program has connected again
+            assert_nothing_stale(robot, program, 0.0)
+            assert_begins_where_it_stands(robot, 0.0)
+    return rows
 
 
-def policy_server_killed(folder: Path) -> Held:
+def policy_server_killed(folder: Path, times: int) -> list[Held]:
     """The loop waits for its policy, and the arm holds; an answer that never comes ends it."""
-    robot = Robot(folder)
-    with ending(robot), ending(server := PolicyServer(folder)):
-        run = Run(folder, robot, f"{server.url}@within=1")
-        with ending(run):
-            robot.wait_moving()
-            server.send(signal.SIGKILL)
-            fault = time.monotonic()
-            found = held(robot, fault)
-            until(lambda: run.gone, "the episode ends")
-            assert run.process.returncode == 1, run.text
-            assert not robot.told("send", found.at)
-    return found
+    rows = []
+    with ending(robot := Robot(folder)):
+        for _ in range(times):
+            with (
+                ending(server := PolicyServer(folder)),
+                ending(run := Run(folder, robot, f"{server.url}@within=1")),
+            ):
+                robot.wait_moving(time.monotonic())
+                server.send(signal.SIGKILL)
+                rows.append(_ended(robot, run, time.monotonic()))
+    return rows
 
 
-def camera_frozen(folder: Path) -> Held:
+def camera_frozen(folder: Path, times: int) -> list[Held]:
     """The next look finds an old picture, which ends the episode."""
-    robot = Robot(folder)
-    with ending(robot), ending(camera := CameraProcess(folder)):
-        run = Run(folder, robot, f"python:{HERE / 'swaying.py'}:make_seeing", camera.url)
-        with ending(run):
-            robot.wait_moving()
-            camera.send(signal.SIGSTOP)
-            fault = time.monotonic()
-            found = held(robot, fault)
-            until(lambda: run.gone, "the episode ends")
-            assert run.process.returncode == 1, run.text
-            assert "'front'" in run.text
-            assert not robot.told("send", found.at)
+    rows = []
+    policy = f"python:{HERE / 'swaying.py'}:make_seeing"
+    with ending(robot := Robot(folder)):
+        for _ in range(times):
+            with (
+                ending(camera := CameraProcess(folder)),
+                ending(run := Run(folder, robot, policy, camera.url)),
+            ):
+                robot.wait_moving(time.monotonic())
+                camera.send(signal.SIGSTOP)
+                rows.append(_ended(robot, run, time.monotonic()))
+                assert "'front'" in run.text
+    return rows
+
+
+def _ended(robot: Robot, run: Run, fault: float) -> Held:
+    """Return how the arm came to hold in an episode that ends by the fault, with an error."""
+    found = held(robot, fault)
+    until(lambda: run.gone, "the episode ends", LONG_S)
+    assert run.process.returncode == 1, run.text
+    assert not robot.told("send", found.at)
     return found
 
 
-FAULTS: dict[str, Callable[[Path], Held]] = {
+FAULTS: dict[str, Callable[[Path, int], list[Held]]] = {
     "program killed": program_killed,
     "program stopped": program_stopped,
     "robot's side frozen": robot_frozen,
@@ -161,7 +183,7 @@ camera the age at which a picture is old. Everything else stops the commands at 
 
 @pytest.mark.parametrize("name", [name for name in FAULTS if name not in NOTICED_S])
 def test_arm_holds_and_nothing_stale_is_carried_out(name: str, tmp_path: Path) -> None:
-    found = FAULTS[name](tmp_path)
+    (found,) = FAULTS[name](tmp_path, 1)
     assert found.after_command_s <= MOST_S + found.longest_turn_s
 
 
@@ -169,7 +191,7 @@ def test_arm_holds_and_nothing_stale_is_carried_out(name: str, tmp_path: Path) -
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("name", FAULTS)
 def test_arm_holds_within_250_ms_twenty_times(name: str, tmp_path: Path) -> None:
-    rows = [FAULTS[name](tmp_path) for _ in range(REPETITIONS)]
+    rows = FAULTS[name](tmp_path, REPETITIONS)
     report(name, rows)
     assert max(row.after_fault_s for row in rows) <= MOST_S + NOTICED_S.get(name, 0.0)
     assert max(row.after_command_s for row in rows) <= MOST_S
@@ -206,35 +228,36 @@ def wire(name: str) -> Iterator[tuple[str, list[str]]]:
         _ip("netns", "del", name)
 
 
-def network_cut(folder: Path) -> Held:
-    server_file, client_file = write_keys(folder / f"keys-{time.monotonic_ns()}")
+def network_cut(folder: Path, times: int) -> list[Held]:
+    rows = []
+    server_file, client_file = write_keys(folder / "keys")
     with wire(f"zk{os.getpid()}") as (near, inside):
         robot = Robot(folder, "--host", "10.233.7.1", "--keys", str(server_file))
-        program = Program(folder, robot, inside, str(client_file))
-        with ending(program, robot):
+        with ending(robot), ending(program := Program(folder, robot, inside, str(client_file))):
             robot.wait_moving()
-            fault = time.monotonic()
-            assert _ip("link", "set", near, "down")
-            found = held(robot, fault)
-            wait_quietly(1.0)
-            back = time.monotonic()
-            assert _ip("link", "set", near, "up")
-            robot.wait_moving(back)
-            assert_nothing_stale(robot, program, back)
-            assert_begins_where_it_stands(robot, back)
-            assert not [e for e in robot.told("send", found.at) if e.t < back]
-    return found
+            for _ in range(times):
+                fault = time.monotonic()
+                assert _ip("link", "set", near, "down")
+                rows.append(held(robot, fault))
+                wait_quietly(0.5)
+                back = time.monotonic()
+                assert not robot.told("send", rows[-1].at)
+                assert _ip("link", "set", near, "up")
+                robot.wait_moving(back)
+                assert_nothing_stale(robot, program, back)
+                assert_begins_where_it_stands(robot, back)
+    return rows
 
 
 def test_arm_holds_when_the_network_is_cut(tmp_path: Path) -> None:
-    found = network_cut(tmp_path)
+    (found,) = network_cut(tmp_path, 1)
     assert found.after_command_s <= MOST_S + found.longest_turn_s
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_arm_holds_when_the_network_is_cut_twenty_times(tmp_path: Path) -> None:
-    rows = [network_cut(tmp_path) for _ in range(REPETITIONS)]
+    rows = network_cut(tmp_path, REPETITIONS)
     report("network cut", rows)
     assert max(row.after_fault_s for row in rows) <= MOST_S
     assert max(row.after_command_s for row in rows) <= MOST_S

@@ -9,7 +9,7 @@ import pytest
 from zetta.primitives.grasps import PANDA, PIN_FINGERS, SOME_HAND, hand_of
 from zetta.primitives.motions_progress import Pace, Progress
 from zetta.primitives.rates import per_tick_at, ticks_at
-from zetta.runtime.cli.deploy import looks_at
+from zetta.runtime.cli.eyes import looks_at
 from zetta.runtime.core import EnvSpec
 from zetta.runtime.embodiment import embodiment_of
 from zetta.runtime.signals_gripper import GripSignals

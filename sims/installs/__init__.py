@@ -1,0 +1,1 @@
+"""The exact lists of packages that simulators with environments of their own are made from."""

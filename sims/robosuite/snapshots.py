@@ -1,0 +1,134 @@
+"""The complete state of a robosuite simulation as bytes; restoring it continues bit-exactly.
+
+To MuJoCo's integration state belong the bodies and colours that robosuite changes in the model,
+the controllers, the ramps of the grippers, and what an environment remembers (which marks are
+wiped, which nuts have been on their pegs).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from zetta.runtime.archives import UNREADABLE
+from zetta.runtime.core import Task
+from zetta.runtime.errors import SpecMismatch
+
+_VERSION = 1
+_MODEL_FIELDS = ("body_pos", "body_quat", "geom_rgba", "site_rgba")
+
+
+def model_digest(model: Any) -> str:
+    """Return the SHA-256 of what a compiled model is made of; placement and colours apart."""
+    digest = hashlib.sha256()
+    for part in (model.names, model.jnt_type, model.geom_size, model.body_mass, model.mesh_facenum):
+        digest.update(np.ascontiguousarray(part).tobytes() if hasattr(part, "dtype") else part)
+    return digest.hexdigest()
+
+
+def dump(inner: Any, tick: int, task: Task) -> bytes:
+    """Return the state of a robosuite environment, our own tick counter and the task."""
+    import mujoco
+
+    model, data = inner.sim.model._model, inner.sim.data._data
+    kind = mujoco.mjtState.mjSTATE_INTEGRATION
+    state = np.empty(mujoco.mj_stateSize(model, kind))
+    mujoco.mj_getState(model, data, state, kind)
+    arrays = {"state": state, **{name: getattr(model, name) for name in _MODEL_FIELDS}}
+    scalars: dict[str, bool | int | float | str | None] = {}
+    for owner, holder in _holders(inner):
+        for name, value in vars(holder).items():
+            key = f"{owner}/{name}"
+            if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+                # One order in memory: equal states have equal snapshots.
+                arrays[key] = np.array(value, order="C")
+            elif isinstance(value, np.generic):
+                scalars[key] = value.item()
+            elif value is None or isinstance(value, (bool, int, float, str)):
+                scalars[key] = value
+    head = {
+        **_expected(model),
+        "tick": tick,
+        "task": asdict(task),
+        "scalars": scalars,
+        "wiped": sorted(marker.name for marker in getattr(inner, "wiped_markers", ())),
+    }
+    buffer = io.BytesIO()
+    np.savez(buffer, head=np.frombuffer(json.dumps(head).encode(), np.uint8), **arrays)
+    return buffer.getvalue()
+
+
+def load(inner: Any, snapshot: bytes, task: Task, markers: list[Any]) -> tuple[int, Task]:
+    """Put a robosuite environment into the state of `snapshot`; its places follow with a step.
+
+    Returns:
+        Our tick counter, and the task with the instruction and the budget it had.
+
+    Raises:
+        SpecMismatch: not a snapshot, or one of another simulator version, model or task.
+    """
+    import mujoco
+
+    model, data = inner.sim.model._model, inner.sim.data._data
+    head, arrays = _read(snapshot)
+    for name, value in _expected(model).items():
+        if head.get(name) != value:
+            raise SpecMismatch(
+                f"the snapshot has {name} {head.get(name)!r}, this environment {value!r}"
+            )
+    taken = Task(**head["task"])
+    if (taken.suite, taken.index) != (task.suite, task.index):
+        raise SpecMismatch(
+            f"the snapshot is of {taken.suite}#{taken.index}, this environment is "
+            f"{task.suite}#{task.index}"
+        )
+    for name in _MODEL_FIELDS:
+        getattr(model, name)[:] = arrays[name]
+    mujoco.mj_setState(model, data, arrays["state"], mujoco.mjtState.mjSTATE_INTEGRATION)
+    for owner, holder in _holders(inner):
+        for name in list(vars(holder)):
+            key = f"{owner}/{name}"
+            if key in arrays:
+                setattr(holder, name, arrays[key].copy())
+            elif key in head["scalars"]:
+                setattr(holder, name, head["scalars"][key])
+    if hasattr(inner, "wiped_markers"):
+        wiped = set(head["wiped"])
+        inner.wiped_markers = [marker for marker in markers if marker.name in wiped]
+    return int(head["tick"]), taken
+
+
+def _holders(inner: Any) -> Iterator[tuple[str, Any]]:
+    """Yield what has a memory of its own, by a name that is the same in every process."""
+    yield "env", inner
+    for i, robot in enumerate(inner.robots):
+        for name, part in robot.composite_controller.part_controllers.items():
+            yield f"robot{i}.{name}", part
+        for name, gripper in robot.gripper.items():
+            yield f"gripper{i}.{name}", gripper
+        for name, buffer in robot.recent_ee_forcetorques.items():
+            yield f"force{i}.{name}", buffer
+
+
+def _expected(model: Any) -> dict[str, Any]:
+    import mujoco
+
+    return {"version": _VERSION, "mujoco": mujoco.__version__, "model": model_digest(model)}
+
+
+def _read(snapshot: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
+    try:
+        with np.load(io.BytesIO(snapshot), allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        return json.loads(arrays.pop("head").tobytes()), arrays
+    except (*UNREADABLE, AttributeError) as error:
+        raise SpecMismatch(
+            f"got {len(snapshot)} bytes that are no robosuite snapshot; pass what snapshot() "
+            "returned"
+        ) from error

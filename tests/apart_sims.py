@@ -1,0 +1,40 @@
+"""Simulators of environments of their own, as tests get at them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from zetta.runtime import registry
+from zetta.runtime.cli.graphics import choose_graphics
+from zetta.runtime.cli.sims_venv import apart, venv_of
+from zetta.runtime.core import Simulator
+from zetta.sims.remote import lent_program
+
+
+def installed(name: str) -> Simulator:
+    """Return a simulator that makes its environments in processes of its own; skip without it."""
+    venv = venv_of(name)
+    if venv.state != "ready":
+        pytest.skip(f"{name} is not installed; install it with: {venv.fix}")
+    choose_graphics(name)
+    return apart(name, registry.simulator(name))
+
+
+def told_by(name: str, script: Path) -> Any:
+    """Run a script in the environment of a simulator; return the JSON of its last line."""
+    installed(name)
+    with lent_program(script.read_text(encoding="utf-8")) as arguments:
+        child = subprocess.run(
+            [str(venv_of(name).python), *arguments],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert child.returncode == 0, child.stderr[-4000:]
+    return json.loads(child.stdout.splitlines()[-1])
