@@ -13,8 +13,9 @@ from typing import Final, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
+from zetta.hw_drivers.decisions import Verdict
 from zetta.runtime.core import Array, read_only
-from zetta.runtime.errors import SpecMismatch
+from zetta.runtime.errors import ConfigError, SpecMismatch
 
 ArmMode: TypeAlias = Literal["idle", "moving", "holding", "stopped", "fault"]
 """`idle`: powered, nothing was asked. `moving`: follows targets. `holding`: keeps its place because
@@ -22,6 +23,10 @@ nobody commands it. `stopped`: a stop is latched until a person clears it. `faul
 
 TargetKind: TypeAlias = Literal["pose", "joints"]
 
+MAX_DRIVER: Final = 64
+"""Characters of a driver with its name."""
+FOLLOWED: Final = ("as asked", "changed")
+"""Verdicts with which an arm goes where it was asked to, or towards it."""
 UNIT_TOLERANCE: Final = 1e-3
 """A quaternion may be so far from unit length before it counts as no rotation."""
 
@@ -141,18 +146,77 @@ class RobotSide(Protocol):
         ...
 
 
-class Guard(Protocol):
-    """Stands before every command on the robot's side. `safety.py` has one; `OPEN` is for tests."""
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """What a guard lets through at one tick."""
 
-    def admit(self, target: ArmTarget, reading: ArmReading) -> ArmTarget:
-        """Return what may be sent: `target` itself, or one that was brought within the limits.
+    target: ArmTarget | None
+    """Send exactly this; None: send nothing, the arm keeps what it has."""
+    verdict: Verdict = "as asked"
+    reason: str = ""
+    """Why it is not what was asked; empty where it is."""
+    waiting: str = ""
+    """Token for `approve`, where the target waits for a person."""
+
+
+class Guard(Protocol):
+    """Decides what is sent to an arm. One thread calls it."""
+
+    @property
+    def limits(self) -> str:
+        """Return of which arm the limits are; empty where nothing is limited."""
+        ...
+
+    @property
+    def tick_s(self) -> float:
+        """Return the period of `tick`; 0: once for each fresh target, and never without one."""
+        ...
+
+    @property
+    def stopped(self) -> str:
+        """Return why nothing is followed until a person clears it; empty otherwise."""
+        ...
+
+    @property
+    def rests(self) -> bool:
+        """Say whether what is sent stands still."""
+        ...
+
+    def tick(
+        self, asked: ArmTarget | None, reading: ArmReading | None, now: float, driver: str
+    ) -> Passed:
+        """Return what is sent at this tick. Never waits.
 
         Args:
-            target: checked for shape and finiteness already.
-            reading: the latest one; its `t` is the present, within a period.
+            asked: the newest target, again while it is fresh; checked for shape and finiteness.
+            reading: the latest one; `t` is of the clock of `now`.
+            now: seconds of a monotonic clock.
+            driver: who asks: `person`, `policy`, `skill:NAME` or `agent:NAME`.
+        """
+        ...
+
+    def held(self) -> None:
+        """Take note that the arm was told to hold: what comes next begins where it stands."""
+        ...
+
+    def stop(self, reason: str, now: float, by: str) -> None:
+        """Let nothing be followed until `clear`. Never raises."""
+        ...
+
+    def clear(self, by: str, now: float) -> None:
+        """A person has cleared the stop.
 
         Raises:
-            SafetyStop: it must not be sent at all; the server stops, latched, with this reason.
+            ConfigError: `by` is no person's name.
+            SafetyStop: what is sent still moves.
+        """
+        ...
+
+    def approve(self, token: str, by: str, now: float) -> None:
+        """Let the target that waits under `token` be followed.
+
+        Raises:
+            ConfigError: none does, or `by` is no person's name.
         """
         ...
 
@@ -160,10 +224,26 @@ class Guard(Protocol):
 class _Open:
     """Lets everything pass."""
 
-    def admit(self, target: ArmTarget, reading: ArmReading) -> ArmTarget:
-        """Return `target`."""
-        del reading
-        return target
+    limits, tick_s, stopped, rests = "", 0.0, "", True
+
+    def tick(
+        self, asked: ArmTarget | None, reading: ArmReading | None, now: float, driver: str
+    ) -> Passed:
+        del reading, now, driver
+        return Passed(asked)
+
+    def held(self) -> None:
+        pass
+
+    def stop(self, reason: str, now: float, by: str) -> None:
+        pass
+
+    def clear(self, by: str, now: float) -> None:
+        pass
+
+    def approve(self, token: str, by: str, now: float) -> None:
+        del by, now
+        raise ConfigError(f"nothing waits for the approval {token!r}: this arm has no guard")
 
 
 OPEN: Final[Guard] = _Open()
@@ -192,13 +272,22 @@ class Arm(Protocol):
         """
         ...
 
-    def command(self, target: ArmTarget, ttl_s: float = 0.1) -> None:
+    def age_s(self) -> float:
+        """Return how old the newest reading may be; infinite before the first one."""
+        ...
+
+    def command(self, target: ArmTarget, ttl_s: float = 0.1, driver: str = "policy") -> None:
         """Send a target that must not be executed later than `ttl_s` from now.
+
+        Args:
+            target: where the arm shall be.
+            ttl_s: how long it is worth anything.
+            driver: who asks: `person`, `policy`, `skill:NAME` or `agent:NAME`; each has limits.
 
         Raises:
             SafetyStop: a stop is latched.
             ConnectionLost: the server was restarted, or the hold on the arm is lost.
-            SpecMismatch: no target of this arm.
+            SpecMismatch: no target of this arm, or no driver.
         """
         ...
 
@@ -239,6 +328,61 @@ def checked_target(target: ArmTarget, facts: ArmFacts) -> ArmTarget:
             )
         return PoseTarget(_finite(target.ee_pos, 3, "position"), quat, opening)
     return JointTarget(_finite(target.joint_pos, len(facts.joints), "joint target"), opening)
+
+
+def checked_driver(driver: str) -> str:
+    """Return `driver`, if it is one.
+
+    >>> checked_driver("skill:regrasp")
+    'skill:regrasp'
+
+    Raises:
+        SpecMismatch: it is none.
+    """
+    kind, colon, name = driver.partition(":")
+    plain = kind in ("person", "policy") and not colon
+    named = kind in ("skill", "agent") and bool(name.strip())
+    if not (plain or named) or len(driver) > MAX_DRIVER or not driver.isprintable():
+        raise SpecMismatch(
+            f"a driver is person, policy, skill:NAME or agent:NAME, got {driver!r:.60}"
+        )
+    return driver
+
+
+def driver_of(source: str) -> str:
+    """Return the driver that a source of ticks is, as the loop names it.
+
+    A person who types commands is the person; who is unknown is a skill, which may do least but
+    for an agent.
+
+    >>> driver_of("policy"), driver_of("agent:human"), driver_of("agent:gpt")
+    ('policy', 'person', 'agent:gpt')
+    >>> driver_of("regrasp")
+    'skill:regrasp'
+    """
+    if source in ("policy", "person"):
+        return source
+    if source == "agent:human":
+        return "person"
+    kind, _, name = source.partition(":")
+    name = "".join(c for c in name if c.isprintable()).strip()[: MAX_DRIVER - len("agent:")]
+    if kind in ("skill", "agent") and name:
+        return f"{kind}:{name}"
+    return f"skill:{source.replace(':', '-').strip()[: MAX_DRIVER - len('skill:')] or 'unnamed'}"
+
+
+def described(target: ArmTarget) -> str:
+    """Return a target as a person reads it.
+
+    >>> described(JointTarget(np.array([0.0, 1.5]), 0.04))
+    'joints 0, 1.5 rad, gripper 4 cm'
+    """
+    gripper = f"gripper {100.0 * target.gripper_opening:.3g} cm"
+    if isinstance(target, JointTarget):
+        return f"joints {', '.join(f'{q:.3g}' for q in target.joint_pos)} rad, {gripper}"
+    place = ", ".join(f"{100.0 * x:.1f}" for x in target.ee_pos)
+    turn = ", ".join(f"{x:.3f}" for x in target.ee_quat)
+    return f"the hand at {place} cm, quaternion {turn} (xyzw), {gripper}"
 
 
 def _finite(values: Array, size: int, name: str) -> Array:

@@ -2,7 +2,9 @@
 
 Conversions happen here and only here: actions of the world frame become targets in the arm's base
 frame, readings become proprioception in the world. It paces nothing: the loop's clock does. It
-knows no success: a person, or a verifier that looks, says whether the task is done.
+knows no success: a person, or a verifier that looks, says whether the task is done. Where the
+set-up names limits, everything passes the safety kernel before it is sent; the robot's side has
+one as well and believes nobody.
 """
 
 from __future__ import annotations
@@ -21,7 +23,10 @@ from zetta.hw_drivers.arm import (
     ArmTarget,
     JointTarget,
     PoseTarget,
+    driver_of,
 )
+from zetta.hw_drivers.arm_guarded import GuardedArm
+from zetta.hw_drivers.arm_limits import load_limits
 from zetta.hw_drivers.arm_setup import ArmSetup
 from zetta.hw_drivers.cameras import CameraSource
 from zetta.hw_drivers.frames import Pose, product, rotation
@@ -38,6 +43,7 @@ from zetta.runtime.core import (
     Step,
     read_only,
 )
+from zetta.runtime.embodiment import ARM, HAND_MM
 from zetta.runtime.errors import (
     ConfigError,
     ConnectionLost,
@@ -51,6 +57,8 @@ from zetta.runtime.errors import (
 FIRST_STATE_S: Final = 2.0
 """How long a reset waits for a fresh state."""
 HOME_WITHIN_S: Final = 60.0
+HOMING: Final = "skill:homing"
+"""Who drives home."""
 
 
 class ArmEnv:
@@ -74,10 +82,13 @@ class ArmEnv:
             home_at_reset: go to the declared home at every reset.
 
         Raises:
-            ConfigError: a declared camera has no source, or home is not declared.
+            ConfigError: a declared camera has no source, home is not declared, or the declared
+                limits are none or do not fit the arm.
             SpecMismatch: the arm takes no poses.
             InfraError: the arm cannot be reached, or is held by somebody.
         """
+        if setup.limits:
+            arm = GuardedArm(arm, load_limits(setup.limits), 1.0 / setup.control_hz)
         self._arm, self._setup, self._sources = arm, setup, dict(sources or {})
         self._connect_s, self._home_at_reset = connect_s, home_at_reset
         if set(self._sources) != set(setup.cameras):
@@ -98,11 +109,15 @@ class ArmEnv:
                 f"{self._facts.robot} takes {' and '.join(self._facts.accepts)} targets only; "
                 "actions are poses, so its driver must take poses"
             )
-        self._spec = setup.spec(self._facts.versions)
+        opening = f"{1000.0 * self._facts.gripper_max:g}"
+        body = {ARM: self._facts.model, HAND_MM: opening}
+        self._spec = setup.spec({**self._facts.versions, **body})
         self._T_base_world = setup.T_world_base.inverse()
         self._scene: Scene | None = None
         self._started, self._ticks = 0.0, 0
         self._ended = "not begun"
+        self._driver = "policy"
+        self._seen: ArmReading | None = None
 
     @property
     def spec(self) -> EnvSpec:
@@ -134,6 +149,10 @@ class ArmEnv:
         self._scene, self._started, self._ticks, self._ended = scene, reading.t, 0, ""
         return self._step(reading)
 
+    def driven_by(self, source: str) -> None:
+        """Take note of who drives from the next step on: each kind of driver has a speed limit."""
+        self._driver = driver_of(source)
+
     def step(self, action: Action) -> Step:
         """Send one action and return the latest state, which is from before it acts.
 
@@ -151,8 +170,11 @@ class ArmEnv:
                 f"({', '.join(self._spec.action.names)}), got {row.tolist()!r:.80}; "
                 "nothing is padded"
             )
-        reading = self._usable(self._setup.max_state_age_s)
-        self._arm.command(self.target(row, reading), self._setup.command_ttl_s)
+        self._usable(self._setup.max_state_age_s)
+        # From the state that whoever acts has seen: the arm has gone on since, and a hold that is
+        # taken from elsewhere than it was decided on swings to and fro.
+        assert self._seen is not None
+        self._arm.command(self.target(row, self._seen), self._setup.command_ttl_s, self._driver)
         self._ticks += 1
         if self._ticks >= self._scene.task.max_steps:
             self._ended = "budget"
@@ -224,7 +246,8 @@ class ArmEnv:
             if time.monotonic() > deadline:
                 raise Timeout(f"{self._facts.robot} did not get home within {HOME_WITHIN_S:g} s")
             share = (time.monotonic() - begun) / max(duration(start, goal), period)
-            self._arm.command(between(start, goal, min(1.0, share)), self._setup.command_ttl_s)
+            target = between(start, goal, min(1.0, share))
+            self._arm.command(target, self._setup.command_ttl_s, HOMING)
             sleep(period)
 
     def close(self) -> None:
@@ -236,7 +259,9 @@ class ArmEnv:
     def _home(self, start: ArmReading) -> ArmTarget:
         setup, opening = self._setup, start.gripper_opening
         opening = min(max(opening, 0.0), self._facts.gripper_max)
-        if setup.home_joints and "joints" in self._facts.accepts:
+        # A kernel leads by one kind of target, and actions are poses.
+        by_joints = setup.home_joints and "joints" in self._facts.accepts
+        if by_joints and not setup.limits:
             return JointTarget(np.array(setup.home_joints), opening)
         if not setup.home_pos or not setup.home_quat:
             raise ConfigError(f"{setup.name} has no home; declare home_pos and home_quat")
@@ -263,6 +288,7 @@ class ArmEnv:
         )
 
     def _proprio(self, reading: ArmReading) -> Proprio:
+        self._seen = reading
         hand = self._setup.T_world_base @ Pose(reading.ee_pos, reading.ee_quat)
         state = ArmState(
             ee_pos=read_only(hand.pos),

@@ -6,15 +6,16 @@ envelopes are those of `zetta.runtime.wire`; the link has a version of its own, 
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from zetta.hw_drivers.arm import ArmFacts, ArmReading, ArmTarget, JointTarget, PoseTarget
-from zetta.runtime.errors import ConfigError, SpecMismatch
-from zetta.runtime.wire import from_wire, to_wire
+from zetta.runtime.errors import ConfigError, InfraError, SpecMismatch
+from zetta.runtime.wire import from_wire, pack, to_wire
 
-ARM_PROTOCOL: Final = 1
+ARM_PROTOCOL: Final = 2
 """Raised when an old peer could misread a message."""
 COMMAND_PORT, STATE_PORT, STOP_PORT = 5701, 5702, 5703
 MAX_BYTES: Final = 2**16
@@ -65,6 +66,8 @@ class Welcome:
     """Without a command for so long, the arm holds."""
     lease_s: float
     """Without a heartbeat for so long, the arm is free for others."""
+    limits: str = ""
+    """Of which arm the limits are that are kept there; empty where nothing is limited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +99,15 @@ class StateMessage:
     """Number of the last command of the present lease that was sent on to the arm."""
     counts: Mapping[str, int] = field(default_factory=dict)
     """What happened so far, by `COUNTED`."""
+    waiting: str = ""
+    """Token of the target that waits for a person's approval; empty where none does."""
 
 
 COUNTED: Final[Mapping[str, str]] = {
-    "sent": "commands that were sent on to the arm",
-    "superseded": "commands that a newer one overtook before the arm saw them",
+    "sent": "commands that were sent on to the arm, as asked or within limits",
+    "changed": "of those, the ones that the guard had to bring within limits",
+    "declined": "commands that the guard did not follow",
+    "superseded": "commands that a newer one overtook before the guard saw them",
     "duplicate": "commands that came twice",
     "reordered": "commands that came behind a newer one",
     "expired": "commands whose time was over",
@@ -125,37 +132,66 @@ class Command:
     deadline: float
     """By the robot's clock; later it is not executed."""
     target: ArmTarget
+    driver: str
+    """Who asks: `person`, `policy`, `skill:NAME` or `agent:NAME`."""
 
 
 def command_to_wire(command: Command) -> dict[str, Any]:
-    """Return a command as plain maps."""
+    """Return a command as plain maps, sealed."""
     kind = "pose" if isinstance(command.target, PoseTarget) else "joints"
-    return {
-        "session": command.session,
-        "lease": command.lease,
-        "seq": command.seq,
-        "deadline": command.deadline,
-        kind: to_wire(command.target),
-    }
+    return sealed(
+        {
+            "session": command.session,
+            "lease": command.lease,
+            "seq": command.seq,
+            "deadline": command.deadline,
+            "driver": command.driver,
+            kind: to_wire(command.target),
+        }
+    )
 
 
 def read_command(given: Mapping[str, Any]) -> Command:
-    """Undo `command_to_wire`.
+    """Return the command of what was opened.
 
     Raises:
         SpecMismatch: it is no command.
     """
     match given:
-        case {"session": str(session), "lease": str(lease), "seq": int(seq), "deadline": float(t)}:
+        case {
+            "session": str(session),
+            "lease": str(lease),
+            "seq": int(seq),
+            "deadline": float(t),
+            "driver": str(driver),
+        }:
             pose, joints = given.get("pose"), given.get("joints")
         case _:
-            raise SpecMismatch("a command holds session, lease, seq, deadline and a target")
-    if (pose is None) == (joints is None) or len(given) != 5:
+            raise SpecMismatch("a command holds session, lease, seq, deadline, driver and a target")
+    if (pose is None) == (joints is None) or len(given) != 6:
         raise SpecMismatch("a command holds either a pose or joints, and nothing else")
     target: ArmTarget = (
         from_wire(JointTarget, joints) if pose is None else from_wire(PoseTarget, pose)
     )
-    return Command(session, lease, seq, t, target)
+    return Command(session, lease, seq, t, target, driver)
+
+
+def welcomed(given: Mapping[str, Any], welcome: Welcome) -> object:
+    """Return the answer to a hello as plain maps, if the other side fits.
+
+    Raises:
+        SpecMismatch: it speaks another protocol, or looks for another robot.
+    """
+    theirs, wanted = given.get("arm_protocol"), text_of(given, "robot")
+    if theirs != ARM_PROTOCOL:
+        raise SpecMismatch(
+            f"the other side speaks arm protocol {theirs!r:.20}, this one {ARM_PROTOCOL}; "
+            "install the same version of zetta on both sides"
+        )
+    robot = welcome.arm.robot
+    if wanted and wanted != robot:
+        raise SpecMismatch(f"this is the robot {robot!r}, not {wanted!r}; check the URL")
+    return to_plain(welcome)
 
 
 def text_of(given: Mapping[str, Any], name: str) -> str:
@@ -183,9 +219,39 @@ def name_of(given: Mapping[str, Any], name: str) -> str:
 
 
 def to_plain(record: Welcome | Beat) -> object:
-    """Return an answer as plain maps."""
-    plain: object = to_wire(record)
-    return plain
+    """Return an answer as plain maps, sealed."""
+    return sealed(to_wire(record))
+
+
+def sealed(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a message with a checksum of what it says.
+
+    A turned bit in a number is a number, and an arm would go there. The checksum of TCP has 16 bits
+    and ends at every box between two networks.
+    """
+    return {**plain, _CHECK: _checksum(plain)}
+
+
+def opened(plain: object) -> dict[str, Any]:
+    """Undo `sealed`.
+
+    Raises:
+        InfraError: the message was spoiled on its way, or was never sealed.
+        SpecMismatch: it is no map.
+    """
+    if not isinstance(plain, Mapping):
+        raise SpecMismatch(f"expected a map of values, got {type(plain).__name__}")
+    rest = {key: value for key, value in plain.items() if key != _CHECK}
+    if plain.get(_CHECK) != _checksum(rest):
+        raise InfraError("a message was spoiled on its way: it does not have its checksum")
+    return rest
+
+
+_CHECK: Final = "check"
+
+
+def _checksum(plain: Mapping[str, Any]) -> int:
+    return zlib.crc32(pack(dict(plain)))
 
 
 def beside(endpoint: str, port: int) -> str:

@@ -3,7 +3,8 @@
 It trusts nobody. Whatever a client does or fails to do, this loop makes the arm hold when commands
 cease, lets a stop pass everything that waits, and executes no command but a fresh one of the
 present owner. Only the newest of the commands that wait is carried out: a target replaces the one
-before, and a queue of old ones would be the past.
+before, and a queue of old ones would be the past. What is carried out is what the guard makes of
+it, tick by tick of the guard's own clock (`arm_lead.py`).
 """
 
 from __future__ import annotations
@@ -12,14 +13,15 @@ import math
 import secrets
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import zmq
 
-from zetta.hw_drivers.arm import ArmReading, ArmTarget, Guard, RobotSide, checked_target
+from zetta.hw_drivers.arm import ArmReading, Guard, RobotSide, checked_driver, checked_target
 from zetta.hw_drivers.arm_latch import StopLatch
+from zetta.hw_drivers.arm_lead import Asked, Lead, shown
 from zetta.hw_drivers.arm_lease import Ownership
 from zetta.hw_drivers.arm_messages import (
     ARM_PROTOCOL,
@@ -30,12 +32,15 @@ from zetta.hw_drivers.arm_messages import (
     StateMessage,
     Welcome,
     name_of,
+    opened,
     port_of,
     read_command,
+    sealed,
     text_of,
     to_plain,
+    welcomed,
 )
-from zetta.hw_drivers.arm_sockets import Publisher
+from zetta.hw_drivers.arm_sockets import Sockets
 from zetta.runtime.curve_keys import ServerKeys
 from zetta.runtime.errors import (
     ConfigError,
@@ -91,48 +96,44 @@ class ArmServer:
         settings: ServerSettings,
         keys: ServerKeys | None = None,
         clock: Callable[[], float] = time.monotonic,
+        sockets: Sockets = Sockets(),  # noqa: B008 - it is frozen
     ) -> None:
         """Bind the three sockets; the arm is not touched yet.
 
         Args:
             side: the driver; it stamps its readings by `clock`.
-            guard: stands before every command.
+            guard: decides at each of its ticks what is sent to the arm.
             settings: where and how.
             keys: without them only loopback is bound.
             clock: the robot's monotonic clock.
+            sockets: makes them.
 
         Raises:
-            ConfigError: an address may not be bound without keys, or is taken.
+            ConfigError: an address may not be bound without keys, or is taken; or the guard's tick
+                is too long for the watchdog.
         """
         self._side, self._guard, self._settings, self._clock = side, guard, settings, clock
         self._session = secrets.token_hex(8)
         self._ownership = Ownership(settings.lease_s)
         self._latch = StopLatch(settings.latch)
         self._reading: ArmReading | None = None
-        self._wanted: tuple[int, ArmTarget] | None = None
-        self._seq = self._number = 0
-        self._fed = -math.inf
-        self._following = False
+        self._number = 0
         self._holding = ""
         self._trouble = self._deaf = ""
         self._counts = dict.fromkeys(COUNTED, 0)
+        self._lead = Lead(side, guard, settings.watchdog_s, self._counts)
+        if self._latch.reason:
+            guard.stop(self._latch.reason, clock(), "latch")
         self._turned = self._due = -math.inf
         self._longest_turn = 0.0
         self._closed = False
-        opened: list[Router | Publisher] = []
-        try:
-            # The stop has a socket, a queue and a thread of its own, so nothing can be before it.
-            opened.append(stop := Router(settings.endpoints.stop, keys, MAX_BYTES))
-            opened.append(commands := Router(settings.endpoints.command, keys, MAX_BYTES))
-            opened.append(states := Publisher(settings.endpoints.state, keys))
-        except ConfigError:
-            for socket in opened:
-                socket.close()
-            raise
-        self._stop, self._commands, self._states = stop, commands, states
+        ends = settings.endpoints
+        self._stop, self._commands, self._states = sockets.open(
+            ends.stop, ends.command, ends.state, keys, MAX_BYTES
+        )
         self._poller = zmq.Poller()
-        self._poller.register(stop.socket, zmq.POLLIN)
-        self._poller.register(commands.socket, zmq.POLLIN)
+        self._poller.register(self._stop.socket, zmq.POLLIN)
+        self._poller.register(self._commands.socket, zmq.POLLIN)
 
     @property
     def endpoints(self) -> Endpoints:
@@ -153,10 +154,11 @@ class ArmServer:
         """Serve until `until` says so; a driver or guard that breaks is a latched stop."""
         while not until():
             try:
-                self._turn()
+                self._listen()
+                self._act()
             except Exception as error:  # boundary: an arm must not be left alone by a bug
                 self._latch.set(f"the robot's side broke: {explained(error)}")
-                self._following = False
+                self._guard.stop(self._latch.reason, self._clock(), "server")
             self._look_after()
 
     def close(self) -> None:
@@ -170,14 +172,19 @@ class ArmServer:
 
     # ---------------------------------------------------------------------- one turn
 
-    def _turn(self) -> None:
-        left = min(max(0.0, self._due - self._clock()), 1.0 / self._settings.state_hz)
-        self._poller.poll(math.ceil(left * 1000))
+    def _listen(self) -> None:
+        """Wait for messages until something is due, and answer those that came, stops first."""
+        now = self._clock()
+        left = min(max(0.0, self._due - now), self._lead.left_s(now))
+        self._poller.poll(math.ceil(min(left, 1.0 / self._settings.state_hz) * 1000))
         self._take_stops()
         for _ in range(COMMANDS_A_TURN):
             if not self._take_message():
                 break
             self._take_stops()
+
+    def _act(self) -> None:
+        """Read the arm, lead it on and tell its state."""
         now = self._clock()
         if math.isfinite(self._turned):
             late = now - self._turned - 1.0 / self._settings.state_hz
@@ -195,12 +202,13 @@ class ArmServer:
         now = self._clock()
         try:
             if self._latch.reason:
-                self._wanted, self._following, self._holding = None, False, ""
                 self._side.stop()
-                self._deaf = ""
+                self._holding = self._deaf = ""
+                self._lead.drop()
+                self._lead.settle(self._reading, now)
                 return
-            silent = now - self._fed > self._settings.watchdog_s
-            if self._following and (silent or not self._ownership.owner(now)):
+            silent = self._lead.silent(now)
+            if self._lead.following and (silent or not self._ownership.owner(now)):
                 self._counts["watchdog"] += silent
                 for_s = f"{self._settings.watchdog_s:g} s"
                 why = f"no command for {for_s}" if silent else "nobody holds the arm any more"
@@ -213,7 +221,8 @@ class ArmServer:
 
     def _hold(self, why: str) -> None:
         """Make `_look_after`, which ends every turn, hold the arm."""
-        self._wanted, self._following, self._holding = None, False, why
+        self._holding = why
+        self._lead.hold()
 
     def _read(self) -> None:
         try:
@@ -223,47 +232,48 @@ class ArmServer:
             self._hold(self._trouble)
 
     def _carry_out(self) -> None:
-        """Send the newest admitted target on."""
-        wanted, self._wanted = self._wanted, None
-        if wanted is None or self._latch.reason or self._trouble or self._reading is None:
+        """Send on what the guard decides, if its tick has come."""
+        if self._latch.reason or self._trouble or self._reading is None:
             return
-        seq, target = wanted
         try:
-            self._side.send(self._guard.admit(target, self._reading))
+            self._lead.tick(self._reading, self._clock())
         except SafetyStop as stop:
-            self._halt(str(stop))
+            self._halt(str(stop), "guard")
             return
         except InfraError as error:
             self._trouble = str(error)
             self._hold(self._trouble)
             return
-        self._seq, self._following, self._holding = seq, True, ""
-        self._counts["sent"] += 1
+        if self._lead.following:
+            self._holding = ""
 
-    def _halt(self, reason: str) -> None:
-        """Stop the arm first and latch it then, which may write a file."""
+    def _halt(self, reason: str, by: str) -> None:
+        """Stop the arm first; the guard, and the latch, which may write a file, come then."""
         self._counts["stops"] += 1
         try:
             self._side.stop()
         finally:
+            self._guard.stop(reason, self._clock(), by)
             self._latch.set(reason)
 
     def _publish(self) -> None:
-        reading = self._reading
-        if reading is None:
+        if self._reading is None:
             return
-        if self._latch.reason:
-            reading = replace(reading, mode="stopped", reason=self._latch.reason)
-        elif self._trouble or self._deaf:
-            reading = replace(reading, mode="fault", reason=self._trouble or self._deaf)
-        elif self._holding:
-            reading = replace(reading, mode="holding", reason=self._holding)
+        fault, held = self._trouble or self._deaf, self._holding or self._lead.declined
+        reading = shown(self._reading, self._latch.reason, fault, held)
         self._number += 1
         owner = self._ownership.owner(self._clock())
         message = StateMessage(
-            ARM_PROTOCOL, self._session, self._number, reading, owner, self._seq, self._counts
+            ARM_PROTOCOL,
+            self._session,
+            self._number,
+            reading,
+            owner,
+            self._lead.seq,
+            self._counts,
+            self._lead.waiting,
         )
-        self._states.send(pack(to_wire(message)))
+        self._states.send(pack(sealed(to_wire(message))))
 
     # ---------------------------------------------------------------------- messages
 
@@ -287,7 +297,7 @@ class ArmServer:
             request = read_request(frames)
         except SpecMismatch as error:
             self._counts["garbage"] += 1
-            reply = Reply(number, error=error)
+            reply = Reply(number, error=InfraError(f"{error}; was it spoiled on its way?"))
         else:
             try:
                 value = answer(request)
@@ -303,7 +313,8 @@ class ArmServer:
         if request.do != "stop":
             raise SpecMismatch(f"this socket is for stops, got {request.do!r:.40}")
         by, reason = (str(request.given.get(name, ""))[:200] for name in ("by", "reason"))
-        self._halt(f"stopped by {by or 'somebody'}: {reason or 'no reason given'}")
+        by = by or "somebody"
+        self._halt(f"stopped by {by}: {reason or 'no reason given'}", by)
         return {"stopped": True}
 
     def _asked(self, request: Request) -> object | None:
@@ -313,53 +324,47 @@ class ArmServer:
                 self._command(given, now)
                 return None
             case "hello":
-                return self._hello(given)
+                return welcomed(given, self._welcome())
             case "lease":
                 self._same_session(given)
                 token = self._ownership.take(name_of(given, "owner"), now)
-                self._seq, self._wanted = 0, None
+                self._lead.begin()
                 return {"lease": token}
             case "beat":
-                held = self._ownership.renew(text_of(given, "lease"), now)
+                held = self._ownership.renew(text_of(opened(given), "lease"), now)
                 return to_plain(Beat(now, self._clock(), self._session, held, self._trouble))
             case "release":
                 if self._ownership.holds(text_of(given, "lease"), now):
                     self._ownership.end()
                 return {"released": True}
             case "clear":
-                return self._clear(name_of(given, "by"))
-        raise SpecMismatch(f"nothing here does {request.do!r:.40}")
+                return self._clear(name_of(given, "by"), now)
+            case "waiting":
+                return {"waiting": self._lead.waiting, "said": self._lead.said()}
+            case "approve":
+                by, token = name_of(given, "by"), name_of(given, "token")
+                self._guard.approve(token, by, now)
+                return {"approved": token}
+        raise InfraError(f"nothing here does {request.do!r:.40}; was it spoiled on its way?")
 
-    def _hello(self, given: Mapping[str, Any]) -> object:
-        theirs, wanted = given.get("arm_protocol"), text_of(given, "robot")
-        if theirs != ARM_PROTOCOL:
-            raise SpecMismatch(
-                f"the other side speaks arm protocol {theirs!r:.20}, this one {ARM_PROTOCOL}; "
-                "install the same version of zetta on both sides"
-            )
-        facts = self._side.facts
-        if wanted and wanted != facts.robot:
-            raise SpecMismatch(f"this is the robot {facts.robot!r}, not {wanted!r}; check the URL")
-        welcome = Welcome(
-            ARM_PROTOCOL,
-            self._session,
-            facts,
-            port_of(self._states.endpoint),
-            port_of(self._stop.endpoint),
-            self._settings.state_hz,
-            self._settings.watchdog_s,
-            self._settings.lease_s,
-        )
-        return to_plain(welcome)
+    def _welcome(self) -> Welcome:
+        settings, ports = self._settings, (self._states.endpoint, self._stop.endpoint)
+        rates = (settings.state_hz, settings.watchdog_s, settings.lease_s)
+        state, stop = (port_of(endpoint) for endpoint in ports)
+        facts, limits = self._side.facts, self._guard.limits
+        return Welcome(ARM_PROTOCOL, self._session, facts, state, stop, *rates, limits)
 
     def _same_session(self, given: Mapping[str, Any]) -> None:
         if text_of(given, "session") != self._session:
             raise ConnectionLost("the server of the arm was restarted; connect again")
 
-    def _clear(self, by: str) -> object:
+    def _clear(self, by: str, now: float) -> object:
         """Clear a latched stop. Nobody holds the arm afterwards: commands must be made anew."""
         was = self._latch.reason
+        if not was and self._reading is not None and self._reading.mode == "stopped":
+            was = self._reading.reason or "the arm had stopped itself"
         if was:
+            self._guard.clear(by, now)  # first: it refuses while what it sent still moves
             self._ownership.end()
             self._side.clear()
             self._latch.clear()
@@ -368,8 +373,8 @@ class ArmServer:
 
     def _command(self, given: Mapping[str, Any], now: float) -> None:
         try:
-            command = read_command(given)
-        except SpecMismatch:
+            command = read_command(opened(given))
+        except (SpecMismatch, InfraError):
             self._counts["garbage"] += 1
             raise
         if command.session != self._session:
@@ -386,8 +391,8 @@ class ArmServer:
             raise SafetyStop(f"the arm is stopped ({self._latch.reason}) until a person clears it")
         try:
             target = checked_target(command.target, self._side.facts)
+            checked_driver(command.driver)
         except SpecMismatch:
             self._counts["refused"] += 1
             raise
-        self._counts["superseded"] += self._wanted is not None
-        self._wanted, self._fed = (command.seq, target), now
+        self._lead.ask(Asked(command.seq, target, command.driver), now)

@@ -16,7 +16,7 @@ from typing import Final, Literal, TypeAlias, TypeVar
 import numpy as np
 
 from zetta.hw_drivers.frames import Pose
-from zetta.runtime.core import ActionSpec, Array, Camera, CameraSpec, EnvSpec
+from zetta.runtime.core import ActionSpec, Array, Camera, CameraSpec, EnvSpec, read_only
 from zetta.runtime.errors import ConfigError, SpecMismatch
 from zetta.runtime.records import from_json
 
@@ -114,9 +114,8 @@ class CameraSetup:
     def camera(self, name: str, T_world_ee: Array) -> Camera:
         """Return its calibration while the hand is at `T_world_ee`. Shape (4, 4)."""
         T = np.array(self.T_parent_cam)
-        return Camera(
-            name, np.array(self.intrinsics), T_world_ee @ T if self.mount == "wrist" else T
-        )
+        placed = T_world_ee @ T if self.mount == "wrist" else T
+        return Camera(name, read_only(self.intrinsics), read_only(placed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +145,12 @@ class ArmSetup:
     """Name of the robot that must be there; empty takes any."""
     keys: str = ""
     """Client key file of its server and of its streamed cameras."""
+    limits: str = ""
+    """Limits of this very arm in its cell: a file (.toml), or a name that comes with zetta. Nobody
+    drives an arm by this set-up without them."""
+    calibration: str = ""
+    """File of what was measured of its cameras (`zetta arms calibrate`), which replaces what stands
+    here; from where the set-up is."""
     tasks: tuple[TaskSetup, ...] = ()
     action: ActionSetup = field(default_factory=ActionSetup)
     cameras: Mapping[str, CameraSetup] = field(default_factory=dict)
@@ -217,13 +222,33 @@ class CalibratedCamera:
     T_parent_cam: Matrix
 
 
+def declared_setup(path: Path) -> ArmSetup:
+    """Return the set-up of a TOML file as it stands there, without what was measured.
+
+    Raises:
+        ConfigError: the file cannot be read, or something in it is unknown, missing or odd.
+    """
+    setup = _read(path, ArmSetup)
+    if setup.limits.endswith(".toml"):  # a file is meant from where the set-up is
+        setup = replace(setup, limits=str(path.parent / setup.limits))
+    if setup.calibration:
+        setup = replace(setup, calibration=str(path.parent / setup.calibration))
+    return setup
+
+
 def read_setup(path: Path, calibration: Path | None = None) -> ArmSetup:
-    """Return the set-up of a TOML file; `calibration` (TOML) replaces what it measures.
+    """Return the set-up of a TOML file, with what was measured of its cameras.
+
+    Args:
+        path: the set-up.
+        calibration: file of what was measured; the one that the set-up names if it is None.
 
     Raises:
         ConfigError: a file cannot be read, or something in it is unknown, missing or odd.
     """
-    setup = _read(path, ArmSetup)
+    setup = declared_setup(path)
+    if calibration is None and setup.calibration:
+        calibration = Path(setup.calibration)
     if calibration is None:
         return setup
     measured = _read(calibration, Calibration).cameras

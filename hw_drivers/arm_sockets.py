@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import zmq
@@ -10,6 +12,7 @@ import zmq
 from zetta.runtime.curve_keys import ClientKeys, ServerKeys
 from zetta.runtime.errors import ConfigError
 from zetta.runtime.transport import (
+    Router,
     Socket,
     ask_for_keys,
     check_bind,
@@ -64,6 +67,32 @@ class Publisher:
         if self._gate is not None and self._gate.is_alive():
             self._gate.stop()
         self._context.term()
+
+
+@dataclass(frozen=True, slots=True)
+class Sockets:
+    """How a server makes its sockets. A twin makes some that lose and delay messages."""
+
+    router: Callable[[str, ServerKeys | None, int], Router] = Router
+    publisher: Callable[[str, ServerKeys | None], Publisher] = Publisher
+
+    def open(
+        self, stop: str, command: str, state: str, keys: ServerKeys | None, max_bytes: int
+    ) -> tuple[Router, Router, Publisher]:
+        """Bind the three sockets of an arm's server.
+
+        Raises:
+            ConfigError: an address may not be bound without keys, or is taken.
+        """
+        with contextlib.ExitStack() as opened:
+            # The stop has a socket, a queue and a thread of its own: nothing can be before it.
+            stops = self.router(stop, keys, max_bytes)
+            opened.callback(stops.close)
+            commands = self.router(command, keys, max_bytes)
+            opened.callback(commands.close)
+            states = self.publisher(state, keys)
+            opened.pop_all()
+        return stops, commands, states
 
 
 class Newest:

@@ -25,14 +25,19 @@ class ArmSource:
         """Remember the set-up; nothing is connected.
 
         Raises:
-            ConfigError: it has no URL or no task.
+            ConfigError: it has no URL, no task or no limits.
         """
         if not setup.url or not setup.tasks:
             raise ConfigError(
                 f"{name} declares no {'tasks' if setup.url else 'url'}; add url = "
                 '"tcp://HOST:5701" and [[tasks]] with instruction and max_steps'
             )
-        self.name = name
+        if not setup.limits:
+            raise ConfigError(
+                f"{name} declares no limits, and without them nobody drives an arm; add limits = "
+                '"panda", or the name of a file of your own (docs/safety.md)'
+            )
+        self.name, self.declared = name, setup.spec({})
         self._setup = setup
 
     def suites(self) -> Mapping[str, int]:
@@ -87,6 +92,6 @@ def load(name: str) -> ArmSource:
     """Return the arm of `arm:FILE`.
 
     Raises:
-        ConfigError: the file cannot be read, or declares no URL or no task.
+        ConfigError: the file cannot be read, or declares no URL, task or limits.
     """
     return ArmSource(name, read_setup(Path(name.removeprefix(ARM_PREFIX)).expanduser()))

@@ -29,7 +29,7 @@ from typing import BinaryIO, Final, TypeAlias
 
 import numpy as np
 
-from zetta.hw_drivers.decisions import AuditEntry, Command
+from zetta.hw_drivers.decisions import AuditEntry, AuditSink, Command
 from zetta.runtime.errors import ConfigError, InfraError, SpecMismatch
 
 Line: TypeAlias = Mapping[str, object]
@@ -163,6 +163,29 @@ class AuditLog:
     def _next_file(self) -> BinaryIO:
         self._number += 1
         return (self._folder / f"audit-{self._number:06d}.jsonl").open("xb")
+
+
+class Changes:
+    """Keeps of all entries those that say something: another driver, or not sent as asked.
+
+    Of commands that pass as they are, the first by a driver and the first after another verdict.
+    """
+
+    def __init__(self, sink: AuditSink) -> None:
+        self._sink = sink
+        self._before = ("", "")
+
+    def __call__(self, entry: AuditEntry) -> None:
+        """Pass an entry on, or leave it out.
+
+        Raises:
+            InfraError: as the sink.
+        """
+        now = (entry.driver, entry.verdict)
+        plain = entry.event == "decision" and entry.verdict == "as asked" and now == self._before
+        self._before = now
+        if not plain:
+            self._sink(entry)
 
 
 @dataclass(frozen=True, slots=True)

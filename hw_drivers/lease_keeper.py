@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from zetta.hw_drivers.arm_messages import Beat, Welcome
+from zetta.hw_drivers.arm_messages import Beat, Welcome, opened, sealed
 from zetta.hw_drivers.clock_offset import ClockOffset
-from zetta.runtime.errors import ConnectionLost, InfraError, ZettaError
+from zetta.runtime.errors import ConnectionLost, InfraError, SpecMismatch, ZettaError
 from zetta.runtime.transport import Dealer
 from zetta.runtime.wire import from_wire
 
@@ -65,8 +65,9 @@ class LeaseKeeper:
         while self.lost is None and not self._ended.wait(self._welcome.lease_s / BEATS_A_LEASE):
             try:
                 self._beat(self._welcome.lease_s / 2.0)
-            except InfraError as error:
-                # One lost packet is no lost arm; the lease is over when it could not be renewed.
+            except (InfraError, SpecMismatch) as error:
+                # One lost or spoiled packet is no lost arm; the lease is over when it could not be
+                # renewed.
                 if self._clock() - self._renewed > self._welcome.lease_s:
                     self.lost = ConnectionLost(f"lost the arm: {error}; connect again")
             except ZettaError as error:
@@ -74,8 +75,9 @@ class LeaseKeeper:
 
     def _beat(self, within_s: float) -> None:
         t0 = self._clock()
-        beat = from_wire(Beat, self._dealer.call("beat", {"lease": self._lease}, within_s))
+        answer = self._dealer.call("beat", sealed({"lease": self._lease}), within_s)
         t3 = self._clock()
+        beat = from_wire(Beat, opened(answer))
         if beat.session != self._welcome.session:
             self.lost = ConnectionLost(
                 f"the server of the arm at {self._dealer.endpoint} was restarted; connect again"

@@ -181,9 +181,16 @@ class SafetyKernel:
         if not self.rests:
             raise SafetyStop("the arm is still being led to rest; clear the stop after that")
         self._tell("clear", now, name, self._stopped)
+        self.forget()
+        self._stopped = ""
+
+    def forget(self) -> None:
+        """Begin anew at the next tick, from rest where the arm then is: it was told to hold.
+
+        Nothing is sent meanwhile, so there is nothing to lead to rest.
+        """
         self._at = replace(self._at, track=None, sent=None, using="", waiting="", measured=None)
         self._approved = ""
-        self._stopped = ""
 
     def approve(self, token: str, by: str, now: float) -> None:
         """Let the command that waits under `token` be followed, until another one is asked.

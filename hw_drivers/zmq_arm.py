@@ -12,31 +12,38 @@ import os
 import socket as sockets
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import zmq
 
-from zetta.hw_drivers.arm import ArmFacts, ArmReading, ArmTarget, checked_target
+from zetta.hw_drivers.arm import ArmFacts, ArmReading, ArmTarget, checked_driver, checked_target
 from zetta.hw_drivers.arm_messages import (
     ARM_PROTOCOL,
-    COMMAND_PORT,
     MAX_BYTES,
     MAX_NAME,
-    STOP_PORT,
     Command,
     StateMessage,
     Welcome,
     beside,
     command_to_wire,
+    opened,
     port_of,
+)
+from zetta.hw_drivers.arm_person import (
+    Waiting,
+    approve_waiting,
+    clear_stop,
+    hello,
+    press_stop,
+    stop_endpoint,
+    what_waits,
 )
 from zetta.hw_drivers.arm_sockets import Newest
 from zetta.hw_drivers.lease_keeper import LeaseKeeper
 from zetta.runtime.curve_keys import ClientKeys
 from zetta.runtime.errors import (
-    ConfigError,
     ConnectionLost,
     InfraError,
     SafetyStop,
@@ -45,15 +52,12 @@ from zetta.runtime.errors import (
     ZettaError,
 )
 from zetta.runtime.transport import Dealer, Socket, check_destination, present_keys
-from zetta.runtime.wire import Request, from_wire, read_reply, request_frames, unpack
+from zetta.runtime.wire import Frame, Request, from_wire, read_reply, request_frames, unpack
+
+__all__ = ["Waiting", "ZmqArm", "approve_waiting", "clear_stop", "hello", "what_waits"]
 
 ASK_AGAIN_S: Final = 0.1
 """Between two requests for an arm that somebody else holds."""
-ASK_WITHIN_S: Final = 0.5
-"""How long a stop asks where it has to go."""
-STOP_TRIES: Final = 4
-STOP_WITHIN_S: Final = 0.25
-"""For each try."""
 COMMANDS_UNDER_WAY: Final = 16
 """Commands that may wait on our side; whoever sends more at once waits for the network."""
 
@@ -99,6 +103,8 @@ class ZmqArm:
         self._connection: _Connection | None = None
         self._state: StateMessage | None = None
         self._seq = 0
+        self.spoiled = 0
+        """States that were spoiled on their way."""
         self._stop_lock = threading.Lock()
         self._stop: Dealer | None = None
 
@@ -155,6 +161,8 @@ class ZmqArm:
             self._take_newest(left)
             self._connected()
         trouble = connection.keeper.trouble
+        if not connection.keeper.offset.trusted:
+            trouble = _CLOCKS
         raise Timeout(
             f"the newest state from {connection.states.endpoint} is {self.age_s():.3f} s old, "
             f"wanted at most {max_age_s:g} s" + (f"; the robot says: {trouble}" if trouble else "")
@@ -165,24 +173,42 @@ class ZmqArm:
         if self._state is None or self._connection is None:
             return float("inf")
         offset, now = self._connection.keeper.offset, self._clock()
-        return now + offset.seconds - self._state.reading.t + offset.bound(now)
+        age = now + offset.seconds - self._state.reading.t + offset.bound(now)
+        if age < 0.0:  # from the future: the robot's clock is not where it was
+            offset.doubt()
+        return age if age >= 0.0 else float("inf")
 
-    def command(self, target: ArmTarget, ttl_s: float = 0.1) -> None:
+    def command(self, target: ArmTarget, ttl_s: float = 0.1, driver: str = "policy") -> None:
         """Send a target that must not be executed later than `ttl_s` from now.
 
-        Refusals come back with a later call: an arm is not asked whether it heard.
+        `driver` is who asks: `person`, `policy`, `skill:NAME` or `agent:NAME`. Refusals come back
+        with a later call: an arm is not asked whether it heard.
 
         Raises:
             SafetyStop: a stop is latched.
             ConnectionLost: the server was restarted, or the hold on the arm is lost.
-            SpecMismatch: no target of this arm.
-            Timeout: the network takes nothing.
+            SpecMismatch: no target of this arm, or no driver.
+            Timeout: the network takes nothing, or the clocks do not run alike.
         """
         connection = self._connected(commanding=True)
+        if not connection.keeper.offset.trusted:
+            raise Timeout(f"no deadline can be told to the arm at {self._url}: {_CLOCKS}")
+        self._take_newest(0.0)
+        if self._state is not None and self._state.reading.mode == "stopped":
+            raise SafetyStop(
+                f"the arm is stopped ({self._state.reading.reason}) until a person clears it"
+            )
         target = checked_target(target, connection.welcome.arm)
         self._seq += 1
         deadline = self._clock() + connection.keeper.offset.seconds + ttl_s
-        command = Command(connection.welcome.session, connection.lease, self._seq, deadline, target)
+        command = Command(
+            connection.welcome.session,
+            connection.lease,
+            self._seq,
+            deadline,
+            target,
+            checked_driver(driver),
+        )
         frames = request_frames(Request(self._seq, "command", command_to_wire(command)))
         try:
             # What waits here has its deadline already, so waiting makes nothing stale count.
@@ -216,6 +242,11 @@ class ZmqArm:
         self._take_newest(0.0)
         return {} if self._state is None else self._state.counts
 
+    def waiting(self) -> str:
+        """Return the token of the target that waits for a person, as of the newest state."""
+        self._take_newest(0.0)
+        return "" if self._state is None else self._state.waiting
+
     def close(self) -> None:
         """Let go of the arm, which then holds; calling it again does nothing."""
         with self._stop_lock:
@@ -238,7 +269,7 @@ class ZmqArm:
             raise self._connection.keeper.lost
         with contextlib.suppress(zmq.Again):
             while True:
-                error = read_reply(self._connection.commands.recv_multipart(zmq.NOBLOCK)).error
+                error = refusal(self._connection.commands.recv_multipart(zmq.NOBLOCK))
                 # Who only looks is told of a stop by the state, which knows the present.
                 if error is not None and (commanding or not isinstance(error, SafetyStop)):
                     raise error
@@ -292,81 +323,31 @@ class ZmqArm:
         raw = None if connection is None else connection.states.receive(within_s)
         if raw is None or connection is None:
             return
-        message = from_wire(StateMessage, unpack(raw))
+        try:
+            message = from_wire(StateMessage, opened(unpack(raw)))
+        except (SpecMismatch, InfraError):  # spoiled on its way: the last one grows old
+            self.spoiled += 1
+            return
         if message.protocol != ARM_PROTOCOL:
             raise SpecMismatch(f"got states of arm protocol {message.protocol}, not {ARM_PROTOCOL}")
         if message.session != connection.welcome.session:
             raise ConnectionLost(
                 f"the server of the arm at {self._url} was restarted; connect again"
             )
-        self._state = message
+        if self._state is None or message.number > self._state.number:  # not overtaken by others
+            self._state = message
 
 
-def hello(dealer: Dealer, robot: str, within_s: float) -> Welcome:
-    """Ask who is there; nothing is taken hold of.
+def refusal(frames: Sequence[Frame]) -> ZettaError | None:
+    """Return what the server says against a command; None where a message was spoiled.
 
-    Raises:
-        Timeout: nobody answers.
-        SpecMismatch: it is another robot, or speaks another protocol.
+    A spoiled command is as a lost one: the next one counts, and without one the arm holds.
     """
-    asked = {"arm_protocol": ARM_PROTOCOL, "robot": robot}
-    welcome = from_wire(Welcome, dealer.call("hello", asked, within_s))
-    if welcome.protocol != ARM_PROTOCOL:
-        raise SpecMismatch(
-            f"{dealer.endpoint} speaks arm protocol {welcome.protocol}, this side {ARM_PROTOCOL}"
-        )
-    return welcome
-
-
-def stop_endpoint(url: str, keys: ClientKeys | None) -> str:
-    """Return where the stop of an arm is: as its server says, or two ports further if it is mute.
-
-    Raises:
-        SpecMismatch: the server speaks another protocol.
-    """
-    dealer = Dealer(url, keys)
     try:
-        return beside(url, hello(dealer, "", ASK_WITHIN_S).stop_port)
-    except InfraError:
-        return beside(url, port_of(url) + STOP_PORT - COMMAND_PORT)
-    finally:
-        dealer.close()
+        error = read_reply(frames).error
+    except SpecMismatch:
+        return None
+    return None if type(error) is InfraError else error
 
 
-def press_stop(dealer: Dealer, by: str, reason: str) -> None:
-    """Stop the arm behind the stop socket of `dealer`.
-
-    Raises:
-        Timeout: it did not confirm; use the emergency stop.
-    """
-    for _ in range(STOP_TRIES):
-        with contextlib.suppress(Timeout, ConnectionLost):
-            dealer.call("stop", {"by": by[:MAX_NAME], "reason": reason[:200]}, STOP_WITHIN_S)
-            return
-    raise Timeout(
-        f"{dealer.endpoint} did not confirm the stop within {STOP_TRIES * STOP_WITHIN_S:g} s; "
-        "press the emergency stop of the robot"
-    )
-
-
-def clear_stop(url: str, by: str, keys: ClientKeys | None = None, within_s: float = 2.0) -> str:
-    """Clear a latched stop, as the person `by`, and return why the arm was stopped.
-
-    Whoever held the arm does not hold it any more.
-
-    Raises:
-        ConfigError: nobody's name is given.
-        Timeout: nobody answers.
-    """
-    if not by.strip():
-        raise ConfigError("say who clears the stop: a person looked at the arm and takes it on")
-    dealer = Dealer(url, keys)
-    try:
-        match dealer.call("clear", {"by": by.strip()[:MAX_NAME]}, within_s):
-            case {"cleared": str(reason)}:
-                return reason
-        raise SpecMismatch(f"{url} answered clear with something else")
-    except ZettaError:
-        raise
-    finally:
-        dealer.close()
+_CLOCKS: Final = "the clocks of both machines do not run alike (one jumped, or drifts)"

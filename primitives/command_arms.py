@@ -14,7 +14,6 @@ from zetta.primitives.motions import (
     WITHIN,
     Arm,
     Arrival,
-    Pace,
     Steps,
     cm,
     fly,
@@ -131,7 +130,7 @@ def _travel(
     arm: Arm, goal: Array, rotation: Array, seconds: float = 5.0
 ) -> Steps[tuple[Arrival, bool]]:
     """Move to a pose; return how it ended and whether something stopped the hand (`Pace`)."""
-    start, pace, idle = arm.position, Pace(), 0
+    start, pace, idle = arm.position, arm.pace(), 0
     short = float(np.linalg.norm(goal - start))
     turn_progress = arm.progress()
     for left in range(arm.ticks(seconds), -1, -1):
@@ -291,14 +290,14 @@ def _drive_fingers(arm: Arm, wanted: float, coast: float) -> Steps[bool]:
     position, rotation = arm.position, arm.rotation
     arm.closing = arm.opening > wanted
     way = -1.0 if arm.closing else 1.0
-    before, still = arm.opening, 0
+    before, still, slow = arm.opening, 0, arm.per_tick(STILL)
     for tick in range(arm.ticks(2.0)):
         if tick and way * (wanted - arm.opening) <= coast:
             return False
         yield from arm.toward(position, rotation)
-        still = still + 1 if abs(arm.opening - before) < STILL else 0
+        still = still + 1 if abs(arm.opening - before) < slow else 0
         before = arm.opening
-        if still >= 3 and tick >= arm.ticks(0.35):
+        if still >= arm.lasting(3) and tick >= arm.ticks(0.35):
             break
     return True
 

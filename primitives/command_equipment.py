@@ -108,8 +108,8 @@ class Memory:
 
     def begin(self, proprio: Proprio) -> None:
         """Forget the last episode; where the arms are now is home."""
-        hand = self._equipment.hand
-        self.limbs = [Limb(arm, GraspWatch(hand)) for arm in proprio.arms]
+        hand, rate = self._equipment.hand, self._equipment.control_hz
+        self.limbs = [Limb(arm, GraspWatch(hand, control_hz=rate)) for arm in proprio.arms]
         self._grippers = self.heights = None
         self._t = math.nan
         self.notice(proprio)

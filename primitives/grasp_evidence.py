@@ -15,11 +15,12 @@ import numpy as np
 from zetta.primitives.command_results import GraspEvidence, Grip
 from zetta.primitives.grasps import HandGeometry
 from zetta.primitives.motions_gripper import LOST, LOST_TICKS, STILL, THIN
+from zetta.primitives.rates import TUNED_HZ, per_tick_at, ticks_at
 from zetta.runtime.core import ArmState, Array, Estimate
 
 _STILL_TICKS = 2
 _BEGIN_TICKS = 8
-"""Ticks within which fingers that are told to close begin to."""
+"""Ticks of 20 Hz within which fingers that are told to close begin to."""
 _ON = 0.002
 """Fingers that move by more than this after they stood still have not closed yet, metres."""
 _LIFTED = 0.02
@@ -43,7 +44,7 @@ class Margins:
     leave: float = 0.0003
     """It is lost below this, metres above the floor."""
     ticks: int = LOST_TICKS
-    """It is lost only after so many ticks in a row."""
+    """It is lost only after so many ticks of 20 Hz in a row."""
 
 
 class GraspWatch:
@@ -53,9 +54,12 @@ class GraspWatch:
         floor: what the empty hand shows when it is closed, metres; learnt.
     """
 
-    def __init__(self, hand: HandGeometry, margins: Margins | None = None) -> None:
-        """Take the gripper's geometry."""
-        self._hand, self._margins = hand, margins or Margins()
+    def __init__(
+        self, hand: HandGeometry, margins: Margins | None = None, control_hz: float = TUNED_HZ
+    ) -> None:
+        """Take the gripper's geometry, and how often it is felt."""
+        self._hand, self._margins, self._hz = hand, margins or Margins(), control_hz
+        self._slow = per_tick_at(control_hz, STILL)
         self.floor = hand.empty
         self._emptied: deque[float] = deque(maxlen=5)
         self._doubted: float | None = None
@@ -83,11 +87,11 @@ class GraspWatch:
         if not closing:
             return
         self._ticks += 1
-        self._still = self._still + 1 if abs(opening - before) < STILL else 0
+        self._still = self._still + 1 if abs(opening - before) < self._slow else 0
         if self._settled and not self._held and abs(opening - self._settled_at) > _ON:
             self._settled = False  # the fingers began to move late, or go on
-        moved = opening < self._wide - _ON or self._ticks >= _BEGIN_TICKS
-        if not self._settled and moved and self._still >= _STILL_TICKS:
+        moved = opening < self._wide - _ON or self._ticks >= ticks_at(self._hz, _BEGIN_TICKS)
+        if not self._settled and moved and self._still >= ticks_at(self._hz, _STILL_TICKS):
             self._settle(state, t)
         if self._held:
             self._follow(float(state.ee_pos[2]))
@@ -122,7 +126,7 @@ class GraspWatch:
         if self._settled_at > THIN:
             least = max(least, LOST * self._settled_at)
         self._low = self._low + 1 if self._opening < least else 0
-        if self._low >= self._margins.ticks:
+        if self._low >= ticks_at(self._hz, self._margins.ticks):
             self._held, self._seen = False, None
             self._lifted = False if risen > _RAISED else self._lifted
         elif self._low == 0 and risen > _LIFTED:

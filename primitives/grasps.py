@@ -17,7 +17,8 @@ import numpy.typing as npt
 
 from zetta.primitives.motions_frames import half_turn, travel_of
 from zetta.primitives.motions_reach import Reach, ReachModel, panda_reach
-from zetta.runtime.core import Array, Estimate, HeightGrid
+from zetta.runtime.core import Array, EnvSpec, Estimate, HeightGrid
+from zetta.runtime.embodiment import ARM, opening_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,20 +58,29 @@ PIN_FINGERS = HandGeometry(
 )
 """Two thin fingers without a palm, as the toy has them."""
 HANDS: Mapping[str, HandGeometry] = MappingProxyType(
-    {"libero": PANDA, "robosuite": PANDA, "toy": PIN_FINGERS}
+    {"libero": PANDA, "robosuite": PANDA, "twin": PANDA, "toy": PIN_FINGERS}
 )
 """Hands by `EnvSpec.name`."""
+_FRANKA = ("panda", "franka", "fr3")
+"""Words in the model of an arm that has the Panda's links and hand."""
 SOME_HAND = replace(PANDA, reach=None)
 """The hand of an arm of which nothing is known: that of the Panda, on an arm of any stretch."""
 
 
-def hand_of(name: str) -> HandGeometry:
-    """Return the hand in the environment of this name.
+def hand_of(spec: EnvSpec) -> HandGeometry:
+    """Return the hand in an environment: by what its arm says of itself, else by its name.
 
-    >>> hand_of("toy") is PIN_FINGERS, hand_of("my bench").reach
-    (True, None)
+    A hand that opens wider or less wide takes things that are as much wider or slimmer.
     """
-    return HANDS.get(name, SOME_HAND)
+    model = spec.versions.get(ARM, "").lower()
+    if not model:
+        return HANDS.get(spec.name, SOME_HAND)
+    hand = PANDA if any(word in model for word in _FRANKA) else SOME_HAND
+    opening = opening_of(spec)
+    if opening is None or abs(opening - hand.opening) < 1e-3:
+        return hand
+    widest = max(0.0, hand.widest + opening - hand.opening)
+    return replace(hand, opening=opening, widest=widest)
 
 
 SIDE_DEPTH = 0.026

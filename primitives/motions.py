@@ -7,7 +7,6 @@ and told as it happened. Every motion has a bound in ticks. Other arms hold stil
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
@@ -17,7 +16,9 @@ from scipy.spatial.transform import Rotation
 
 from zetta.primitives.grasps import HandGeometry
 from zetta.primitives.motions_frames import angle_between, downward, limited, matrix_of
+from zetta.primitives.motions_progress import SHRINKS, Pace, Progress
 from zetta.primitives.motions_reach import Reach
+from zetta.primitives.rates import per_tick_at, ticks_at
 from zetta.runtime.core import Action, ActionSpec, ArmState, Array, Estimate, Look, Outcome, Sense
 from zetta.runtime.errors import SpecMismatch
 from zetta.runtime.tracking import ARM_SIZE, GAIN, converter
@@ -34,54 +35,8 @@ TURN_WITHIN = 0.06
 """An orientation is reached within this angle, radians."""
 _NEAR_END = 0.003
 """A way is done within this distance of its end, metres."""
-_BRAKING = 0.03
-"""Distance from its goal at which the hand begins to slow down, metres."""
-_CRAWL = 5e-4
-"""A hand that gets on by less than this in a tick is stopped, metres."""
 SURE = 0.3
 """An estimate of less confidence counts as not found."""
-
-
-@dataclass(slots=True)
-class Progress:
-    """Notices that an error no longer shrinks."""
-
-    patience: int
-    best: float = math.inf
-    idle: int = 0
-    """Ticks since it last shrank."""
-
-    def stalled(self, error: float) -> bool:
-        """Note the present error; say whether it has not shrunk for longer than the patience."""
-        self.idle = 0 if error < self.best - 5e-4 else self.idle + 1
-        self.best = min(self.best, error)
-        return self.idle > self.patience
-
-
-class Pace:
-    """Speed against command: a hand that is told to move on and does not is stopped.
-
-    It keeps less than a third of the speed that it had, or never gets under way.
-    """
-
-    def __init__(self) -> None:
-        self._steps: deque[float] = deque(maxlen=3)
-        self._fastest, self._ticks = 0.0, 0
-
-    def stopped(self, step: float, left: float) -> bool:
-        """Note how far the last tick brought the hand; say whether something stops it.
-
-        Args:
-            step: metres of the last tick along the way.
-            left: metres of the way that were left before it.
-        """
-        self._steps.append(step)
-        self._ticks += 1
-        pace = sum(self._steps) / len(self._steps)
-        self._fastest = max(self._fastest, pace)
-        # The hand slows down by itself before the end of its way.
-        expected = self._fastest * min(1.0, left / _BRAKING)
-        return self._ticks >= 5 and pace < max(_CRAWL, 0.3 * expected)
 
 
 class Arm:
@@ -200,7 +155,19 @@ class Arm:
 
     def progress(self, seconds: float = PATIENCE_S) -> Progress:
         """Return a watch on an error that should shrink."""
-        return Progress(self.ticks(seconds))
+        return Progress(self.ticks(seconds), self.per_tick(SHRINKS))
+
+    def pace(self) -> Pace:
+        """Return a watch on the speed of the hand."""
+        return Pace(self._hz)
+
+    def per_tick(self, metres: float) -> float:
+        """Return what a speed of so many metres in a tick of 20 Hz makes in one of this arm."""
+        return per_tick_at(self._hz, metres)
+
+    def lasting(self, ticks: int) -> int:
+        """Return so many ticks of 20 Hz in ticks of this arm."""
+        return ticks_at(self._hz, ticks)
 
     # ------------------------------------------------------------------ moves
 
@@ -310,7 +277,7 @@ def probe(
     if length < _NEAR_END:
         return Contact(False, 0.0)
     along, start = displacement / length, arm.position
-    pace, moved = Pace(), 0.0
+    pace, moved = arm.pace(), 0.0
     for _ in range(arm.ticks(seconds)):
         left = length - moved
         if left <= _NEAR_END:

@@ -8,7 +8,7 @@ from zetta.primitives.motions import Arm, Steps, cm
 from zetta.runtime.core import Array, Outcome
 
 STILL = 4e-4
-"""Fingers that move less than this in a tick stand still, metres."""
+"""Fingers that move less than this in a tick of 20 Hz stand still, metres."""
 _FORCE_S = 0.15
 """Time after the fingers stand still in which the grip gets its force."""
 _DELAY_S = 0.35
@@ -18,6 +18,7 @@ LOST = 0.5
 THIN = 0.02
 """A grip of less than this is lost only with empty fingers: a rim of 9 mm settles to 5, metres."""
 LOST_TICKS = 3
+"""They are so for so many ticks of 20 Hz."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +35,13 @@ def squeeze(arm: Arm, position: Array, rotation: Array, seconds: float = 1.2) ->
     """Close the fingers at a fixed pose until they stand still."""
     arm.closing = True
     start = before = arm.opening
-    moved, still = False, 0
+    moved, still, slow = False, 0, arm.per_tick(STILL)
     for tick in range(arm.ticks(seconds)):
         yield from arm.toward(position, rotation)
         moved = moved or arm.opening < start - 0.002
-        still = still + 1 if abs(arm.opening - before) < STILL else 0
+        still = still + 1 if abs(arm.opening - before) < slow else 0
         before = arm.opening
-        if still >= 2 and (moved or tick >= arm.ticks(_DELAY_S)):
+        if still >= arm.lasting(2) and (moved or tick >= arm.ticks(_DELAY_S)):
             break
     moved = moved or start < 0.9 * arm.hand.opening
     holding = moved and arm.opening > arm.hand.empty
@@ -71,14 +72,14 @@ def release(arm: Arm, seconds: float = 0.6, wide: float | None = None) -> Steps[
     wide = 0.95 * arm.hand.opening if wide is None else min(wide, 0.95 * arm.hand.opening)
     position, rotation = arm.position, arm.rotation
     start = before = arm.opening
-    still = 0
+    still, slow = 0, arm.per_tick(STILL)
     for tick in range(arm.ticks(seconds)):
         if arm.opening >= wide:
             break
         yield from arm.toward(position, rotation)
-        still = still + 1 if abs(arm.opening - before) < STILL else 0
+        still = still + 1 if abs(arm.opening - before) < slow else 0
         before = arm.opening
-        if still >= 3 and tick >= arm.ticks(_DELAY_S):
+        if still >= arm.lasting(3) and tick >= arm.ticks(_DELAY_S):
             break
     if arm.opening >= wide:
         return Outcome(True, f"opened to {cm(arm.opening)}")
@@ -105,4 +106,4 @@ class Grip:
         if self._held > THIN:
             least = max(least, LOST * self._held)
         self._low = self._low + 1 if self._arm.opening < least else 0
-        return self._low >= LOST_TICKS
+        return self._low >= self._arm.lasting(LOST_TICKS)

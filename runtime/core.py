@@ -302,6 +302,18 @@ class SnapshotEnv(Env, Protocol):
         ...
 
 
+@runtime_checkable
+class DrivenEnv(Env, Protocol):
+    """An environment that wants to know who drives it, such as an arm with limits for each."""
+
+    def driven_by(self, source: str) -> None:
+        """Hear who gives the next actions, as `Tick.source` names it.
+
+        Called before the first step of an episode and before every step at which it changes.
+        """
+        ...
+
+
 class Simulator(Protocol):
     """A family of environments: lists tasks without importing the simulator's engine."""
 
@@ -450,6 +462,13 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
+class Wait(Look):
+    """A motion's wish to go on at the next tick: the robot is held at this one."""
+
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Sense:
     """What a running motion gets back at each yield."""
 
@@ -511,9 +530,11 @@ class Tick:
     """As sensed before the action."""
     action: Action
     source: str
-    """Who acted: `policy`, `skill:<name>`, `agent:<name>` or `oracle:<name>`."""
+    """Who drives: `policy`, `skill:<name>`, `agent:<name>` or `oracle:<name>`."""
     signals: Mapping[str, float] = field(default_factory=dict)
     verdicts: tuple[Verdict, ...] = ()
+    held: str = ""
+    """Why the loop kept the robot where it was, for `source` had no action yet; else empty."""
 
 
 class Arbiter(Protocol):
@@ -750,6 +771,8 @@ class EpisodeResult:
     first_success: int | None = None
     """Ticks after which the goal held for the first time; None where it never did."""
     late_ticks: int = 0
+    held_ticks: int = 0
+    """Ticks at which the robot was held because whoever drives had no action yet."""
     inferences: int = 0
     scene_digest: str = ""
     detail: str = ""

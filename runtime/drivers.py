@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from zetta.runtime.core import (
     Policy,
     Proprio,
     Sense,
+    Wait,
 )
 from zetta.runtime.errors import SpecMismatch
 from zetta.runtime.snapshots import DriverState, ReseededPolicy, restore, saved
@@ -35,12 +37,55 @@ MAX_LOOKS = 16
 """Looks of one motion within one tick; more means that it will never act."""
 
 
+Left: TypeAlias = Callable[[], float | None]
+"""Says how long an action may still be waited for, seconds; None for as long as it takes."""
+
+
+def endless() -> None:
+    """Return None: an action is waited for as long as it takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """Whoever drives has no action for this tick."""
+
+    reason: str
+
+
 @runtime_checkable
 class AheadPolicy(Policy, Protocol):
-    """A policy that thinks while its last chunk is used: it is asked at every tick."""
+    """A policy that thinks beside the loop."""
+
+    every_tick: bool
+    """It is asked at every tick, not only when its last chunk is spent."""
 
     def looks(self, t: float) -> bool:
         """Say whether it wants pictures now; without, it answers with what it has."""
+        ...
+
+    def answer(self, observation: Observation, within_s: float | None) -> ActionChunk | None:
+        """Return the chunk to use now, or None where there is none so soon."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a look came to."""
+
+    estimates: Mapping[str, Estimate]
+    heights: HeightGrid | None
+
+
+@runtime_checkable
+class AsideLocalizer(Localizer, Protocol):
+    """A localizer that looks beside the loop."""
+
+    def begin(self, observation: Observation, roles: Sequence[str]) -> None:
+        """Begin to look; a look that is still under way is forgotten."""
+        ...
+
+    def found(self, within_s: float | None) -> Found | None:
+        """Return what came of the look, or None where it takes longer."""
         ...
 
 
@@ -140,8 +185,22 @@ class PolicyDriver:
         Raises:
             SpecMismatch: the policy's answer is no chunk of its own spec, or is too old.
         """
-        if self._chunk is None or self._ahead is not None or self._used >= self._until:
-            self._chunk = self._infer(proprio.t)
+        action = self.wish(proprio, endless)
+        assert not isinstance(action, Late)  # it was waited for
+        return action
+
+    def wish(self, proprio: Proprio, left: Left) -> Action | Late:
+        """Return the same, unless a policy that thinks beside the loop needs longer than `left`.
+
+        Raises:
+            SpecMismatch: as `next_action`.
+        """
+        always = self._ahead is not None and self._ahead.every_tick
+        if self._chunk is None or always or self._used >= self._until:
+            chunk = self._infer(proprio.t, left)
+            if chunk is None:
+                return Late("the policy thinks")
+            self._chunk = chunk
             self._used = rows_passed(self._chunk.t_obs, proprio.t, self._spec.control_hz)
             self._until = min(self._used + self._spec.replan_steps, self._spec.horizon)
             if self._used >= self._spec.horizon:
@@ -190,15 +249,21 @@ class PolicyDriver:
         elif isinstance(self.policy, ReseededPolicy):
             self.policy.reseed(seed)
 
-    def _infer(self, t: float) -> ActionChunk:
+    def _infer(self, t: float, left: Left) -> ActionChunk | None:
         looks = self._ahead is None or self._ahead.looks(t)
         observation = self._env.observe(
             self._cameras if looks else (), depth=self._spec.depth and looks
         )
         if observation.instruction != self._instruction:
             observation = replace(observation, instruction=self._instruction)
-        chunk = self.policy.infer(observation)
         self.inferences += looks
+        if self._ahead is None:
+            chunk = self.policy.infer(observation)
+        else:
+            answer = self._ahead.answer(observation, left())
+            if answer is None:
+                return None
+            chunk = answer
         expected = (self._spec.horizon, self._spec.action.size)
         if chunk.actions.shape != expected:
             raise SpecMismatch(
@@ -219,6 +284,8 @@ class MotionDriver:
         self._estimates: dict[str, Estimate] = {}
         self._heights: HeightGrid | None = None
         self._started = False
+        self._aside = localizer if isinstance(localizer, AsideLocalizer) else None
+        self._looking = False
 
     def next_action(self, proprio: Proprio) -> Array | Outcome:
         """Return the motion's next action, or how it ended.
@@ -229,7 +296,19 @@ class MotionDriver:
         Raises:
             SpecMismatch: it looks for things and nothing here can find them, or only looks.
         """
+        wish = self.wish(proprio, endless)
+        assert not isinstance(wish, Late)  # it was waited for
+        return wish
+
+    def wish(self, proprio: Proprio, left: Left) -> Array | Outcome | Late:
+        """Return the same, unless the motion waits, or a look beside the loop lasts beyond `left`.
+
+        Raises:
+            SpecMismatch: as `next_action`.
+        """
         for _ in range(MAX_LOOKS + 1):
+            if self._looking and not self._look_is_over(left):
+                return Late("the localizer looks")
             try:
                 if self._started:
                     wish = self._motion.send(Sense(proprio, dict(self._estimates), self._heights))
@@ -240,6 +319,8 @@ class MotionDriver:
                 return stop.value if isinstance(stop.value, Outcome) else Outcome(True)
             if not isinstance(wish, Look):
                 return np.asarray(wish, dtype=np.float64)
+            if isinstance(wish, Wait):
+                return Late(wish.reason)
             self._look(wish)
         raise SpecMismatch(
             f"{self.source} looked {MAX_LOOKS} times within one tick without acting; "
@@ -261,5 +342,19 @@ class MotionDriver:
         every = tuple(camera.name for camera in self._env.spec.cameras)
         cameras = look.cameras or self._localizer.cameras or every
         observation: Observation = self._env.observe(cameras, depth=True)
+        if self._aside is not None:
+            self._aside.begin(observation, look.roles)
+            self._looking = True
+            return
         self._estimates.update(self._localizer.locate(observation, look.roles))
         self._heights = self._localizer.heights(observation) or self._heights
+
+    def _look_is_over(self, left: Left) -> bool:
+        assert self._aside is not None  # it was begun there
+        found = self._aside.found(left())
+        if found is None:
+            return False
+        self._looking = False
+        self._estimates.update(found.estimates)
+        self._heights = found.heights or self._heights
+        return True

@@ -47,7 +47,7 @@ class GateError(ZettaError):
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """Return a hint naming the nearest known names, or all of them when they are few.
+    """Return a hint naming the nearest known names, or else all of them, or a dozen.
 
     >>> suggest("objct", ["object", "goal"])
     "did you mean 'object'?"
@@ -58,4 +58,4 @@ def suggest(name: str, known: Iterable[str]) -> str:
         return "did you mean " + " or ".join(repr(n) for n in near) + "?"
     if len(names) <= 12:
         return "known: " + ", ".join(names)
-    return f"there are {len(names)}; list them with --list"
+    return f"known: {', '.join(names[:12])} and {len(names) - 12} more"

@@ -1,7 +1,8 @@
 """One episode, one tick at a time: who drives, what is done, what is recorded.
 
-A tick: signals are updated, the arbiter rules, a running motion or the policy's chunk gives an
-action, the action is checked, the environment steps, the tick is handed to the sinks.
+A tick: its time comes, signals are updated from what is sensed then, the arbiter rules, a running
+motion or the policy's chunk gives an action, or none yet and the robot is held; the action is
+checked, the environment steps, the tick is handed to the sinks.
 """
 
 from __future__ import annotations
@@ -32,7 +33,6 @@ from zetta.runtime.core import (
     Localizer,
     Outcome,
     Policy,
-    Proprio,
     Ruling,
     Scene,
     SignalSource,
@@ -42,10 +42,10 @@ from zetta.runtime.core import (
     Stop,
     Tick,
 )
-from zetta.runtime.drivers import ActionCheck, MotionDriver, PolicyDriver
+from zetta.runtime.drivers import Late, MotionDriver, PolicyDriver
 from zetta.runtime.errors import ConfigError, SpecMismatch
-from zetta.runtime.pacing import Pacer
 from zetta.runtime.snapshots import EpisodeSnapshot, policy_identity, restore, saved
+from zetta.runtime.stepping import Stepper
 
 POLICY = "policy"
 """Source of the ticks that the policy drives."""
@@ -108,13 +108,12 @@ class Episode:
         self._localizer = localizer
         self._sinks = tuple(sinks)
         self._drawn = env if isinstance(env, SnapshotEnv) else None
-        self._pacer = Pacer(clock, self._spec.control_hz) if clock is not None else None
+        self._stepper = Stepper(env, clock)
         self._policy: PolicyDriver | None = None
         if policy is not None:
             check_compatible(self._spec, policy.spec, self._instruction, any_profile)
             self._policy = PolicyDriver(policy, env, self._instruction, policy_seed)
         self._motion: MotionDriver | None = None
-        self._checks: dict[str, ActionCheck] = {}
         self._sources: Counter[str] = Counter()
         self._interventions = 0
         self._last_action: Action | None = None
@@ -270,9 +269,7 @@ class Episode:
             ConfigError: there is no policy, or a negative seed.
         """
         if self._policy is None or seed < 0:
-            raise ConfigError(
-                f"got the seed {seed}; a policy and a seed of 0 or greater are needed"
-            )
+            raise ConfigError(f"got the seed {seed}; a policy and a seed of 0 or more are needed")
         self._policy.reseed(seed, anew)
 
     def tick(self) -> None:
@@ -283,8 +280,7 @@ class Episode:
         """
         if self.result is not None:
             raise ConfigError("this episode is over; start another one")
-        if self._pacer is not None:
-            self._pacer.wait()
+        self._step = self._stepper.begin_tick(self._step)
         index, proprio = self.index, self._step.proprio
         chunk = self._policy.chunk if self._policy is not None else None
         signals = self._signals.update(index, proprio, self._last_action, chunk, self.source)
@@ -292,12 +288,12 @@ class Episode:
         if verdicts and isinstance(ruling, Abort):
             self._stop = Stop(index, signals, verdicts)
         self._obey(ruling)
-        action = self._next_action(proprio) if self.result is None else None
-        if action is None:
+        if self.result is not None or (wish := self._next_wish()) is None:
             return
-        tick = Tick(index, proprio, action, self.source, signals, verdicts)
+        action, held = self._stepper.action(wish, self.source, self._step, self._last_action)
+        tick = Tick(index, self._step.proprio, action, self.source, signals, verdicts, held)
         pose = self._pose()
-        self._step = self._env.step(action)
+        self._step = self._stepper.step(action, tick.source)
         self._last_action = action
         self._sources[tick.source] += 1
         for sink in self._sinks:
@@ -333,12 +329,21 @@ class Episode:
         if self._policy is not None:
             self._policy.reset()
 
-    def _next_action(self, proprio: Proprio) -> Action | None:
-        """Return the checked action of whoever drives; None when nobody does any more."""
+    def _next_wish(self) -> Array | Late | None:
+        """Return the action of whoever drives; None when nobody does any more."""
+        wish = self._wish()
+        while isinstance(wish, Late) and self._last_action is None:
+            # Nothing was commanded yet, so nothing needs to be held, by no tick.
+            self._step = self._stepper.begin_tick(self._step)
+            wish = self._wish()
+        return wish
+
+    def _wish(self) -> Array | Late | None:
+        proprio, left = self._step.proprio, self._stepper.left_s
         if self._motion is not None:
-            wish = self._motion.next_action(proprio)
+            wish = self._motion.wish(proprio, left)
             if not isinstance(wish, Outcome):
-                return self._checked(wish)
+                return wish
             source = self._motion.source
             self._arbiter.motion_ended(source, wish)
             self._hand_back()
@@ -350,13 +355,7 @@ class Episode:
         if self._policy is None:
             self._end("abort", "nobody drives: there is no policy and no motion")
             return None
-        return self._checked(self._policy.next_action(proprio))
-
-    def _checked(self, row: Array) -> Action:
-        check = self._checks.get(self.source)
-        if check is None:
-            check = self._checks[self.source] = ActionCheck(self._spec.action, self.source)
-        return check(row)
+        return self._policy.wish(proprio, left)
 
     def _end_if_over(self, step: Step) -> None:
         if step.success and self._first_success is None:
@@ -384,7 +383,8 @@ class Episode:
             interventions=self._interventions,
             wall_s=time.perf_counter() - self._start,
             success_at_reset=self._success_at_reset,
-            late_ticks=self._pacer.late if self._pacer is not None else 0,
+            late_ticks=self._stepper.late,
+            held_ticks=self._stepper.held,
             inferences=self._policy.inferences if self._policy is not None else 0,
             scene_digest=self._digest,
             detail=detail,

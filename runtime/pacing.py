@@ -43,3 +43,9 @@ class Pacer:
             self.late += 1
             self._next = self._clock.now()
         self._next += self._period
+
+    def left_s(self, share: float) -> float:
+        """Return the seconds until `share` of this tick's period is over; 0 when it is."""
+        if self._next is None:
+            return share * self._period
+        return max(0.0, self._next - (1.0 - share) * self._period - self._clock.now())

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 SIMS: Mapping[str, str] = {
     "toy": "zetta.sims.toy:ToySimulator",
     "libero": "zetta.sims.libero.simulator:LiberoSimulator",
+    "twin": "zetta.hw_drivers.twin.simulator:TwinSimulator",
     "robosuite": "zetta.sims.robosuite.simulator:RobosuiteSimulator",
 }
 POLICIES: Mapping[str, str] = {
@@ -25,6 +26,8 @@ POLICIES: Mapping[str, str] = {
     "toy/reach": "zetta.runtime.policies.toy_reach:load",
     "toy/reach-exact": "zetta.runtime.policies.toy_reach:load",
     "toy/reach-clumsy": "zetta.runtime.policies.toy_reach:load",
+    "twin/reach": "zetta.runtime.policies.twin_reach:load",
+    "twin/reach-clumsy": "zetta.runtime.policies.twin_reach:load",
     "openpi:": "zetta.runtime.foreign.openpi_client:load",
     "gr00t:": "zetta.runtime.foreign.gr00t_client:load",
     "random": "zetta.runtime.policies.random_actions:load",
@@ -39,6 +42,8 @@ POLICIES: Mapping[str, str] = {
 such as a folder of weights, is for the factory to read."""
 ARMS: Mapping[str, str] = {
     "deoxys:": "zetta.hw_drivers.deoxys.arm_name:load",
+    "lekiwi:": "zetta.hw_drivers.lekiwi.arm_name:load",
+    "lerobot:": "zetta.hw_drivers.lerobot_arm:load",
     "python:": "zetta.hw_drivers.python_arm:load",
 }
 """Each is a factory `(name) -> robot side`; schemes as above. Installed ones: `zetta.arms`."""

@@ -1,51 +1,200 @@
-"""A policy slower than a tick runs ahead: it thinks in a thread while its last chunk is used.
+"""A policy slower than a tick thinks in a thread, while its last chunk is used or the robot holds.
 
-The overlap of two chunks is settled by time alone. A chunk belongs to the moment of its
-observation, its row k to the k-th tick after it. When a chunk arrives, the rows of ticks that have
-passed are dropped (`drivers.rows_passed`) and the newest chunk holds from the present tick on;
-nothing is blended. When the last chunk is spent before the next one has come, the loop waits: the
-tick is late and is counted, for a command that nobody predicted would be worse.
+`RunsAhead` thinks while its last chunk is used. The overlap of two chunks is settled by time alone.
+A chunk belongs to the moment of its observation, its row k to the k-th tick after it. When a chunk
+arrives, the rows of ticks that have passed are dropped (`drivers.rows_passed`) and the newest chunk
+holds from the present tick on; nothing is blended. `InTurn` thinks when its last chunk is spent.
+
+While there is no row for the present tick, the answer is None and the loop holds the robot. Rows
+are for ticks in which it moves, so while it is held none passes.
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
-from concurrent.futures import Future
-from queue import SimpleQueue
-from typing import Final, Protocol, TypeAlias
+import contextlib
+from dataclasses import replace
 
 from zetta.runtime.core import ActionChunk, Observation, Policy, PolicySpec
 from zetta.runtime.drivers import rows_passed
-from zetta.runtime.errors import SpecMismatch, Timeout
-
-DEADLINE_S: Final = 60.0
-"""An inference that takes longer has failed."""
-
-Work: TypeAlias = Callable[[], ActionChunk]
+from zetta.runtime.errors import SpecMismatch
+from zetta.runtime.thinking import DEADLINE_S, END_WITHIN_S, Thinker, ThinkingThread, Thought
 
 
-class Thinker(Protocol):
-    """Does one piece of work after the other, somewhere else."""
+class _Inferences:
+    """The inferences of one policy in a thread, one at a time.
 
-    def submit(self, work: Work) -> Future[ActionChunk]:
-        """Begin `work`; the future ends with what it returns or raises."""
-        ...
+    Everything that the policy is asked is asked there: it serves one thread.
+
+    Attributes:
+        seen_at: time of the observation that is or was last thought about, seconds, moved on by
+            the time for which the robot has been held since.
+    """
+
+    def __init__(self, policy: Policy, thinker: Thinker | None, deadline_s: float) -> None:
+        self.seen_at = 0.0
+        self._policy, self._deadline_s = policy, deadline_s
+        self._thinker = thinker or ThinkingThread()
+        self._running: Thought[ActionChunk] | None = None
+        self._begin: tuple[str, int] | None = None
+        """What the policy is reset with before the next inference; None once a chunk came."""
+        self._begun = False
+        self._held_s = 0.0
+
+    @property
+    def running(self) -> bool:
+        """Whether a chunk is being thought about, or waits to be taken."""
+        return self._running is not None
+
+    @property
+    def ready(self) -> bool:
+        """Whether a chunk, or an error, waits to be taken."""
+        return self._running is not None and self._running.ready
+
+    def reset(self, instruction: str, seed: int) -> None:
+        """Begin anew with the next inference; what runs is forgotten."""
+        self.drop()
+        self._begin, self._begun = (instruction, seed), True
+
+    def begin(self, observation: Observation) -> None:
+        """Think about `observation`, after what has been begun.
+
+        Raises:
+            SpecMismatch: there was no reset.
+        """
+        if not self._begun:
+            raise SpecMismatch("reset(instruction, seed) comes before the first infer")
+        self.drop()
+        policy, begin = self._policy, self._begin
+
+        def infer() -> ActionChunk:
+            if begin is not None:
+                policy.reset(*begin)
+            return policy.infer(observation)
+
+        self.seen_at, self._held_s = observation.proprio.t, 0.0
+        what = f"policy {policy.spec.name!r} has been thinking"
+        self._running = Thought(self._thinker, infer, what, self._deadline_s)
+
+    def stood_still(self, seconds: float) -> None:
+        """Note that the robot was held: what is thought about is as good as it was."""
+        self.seen_at += seconds
+        self._held_s += seconds
+
+    def take(self, within_s: float | None) -> ActionChunk | None:
+        """Return the chunk that is thought about, or None if that takes longer.
+
+        Raises:
+            Timeout: it takes far too long.
+            ZettaError: whatever the policy said in its thread.
+        """
+        assert self._running is not None  # begin came first
+        try:
+            chunk = self._running.result(within_s)
+        except BaseException:
+            self._running = None
+            raise
+        if chunk is None:
+            return None
+        self._running, self._begin = None, None
+        return replace(chunk, t_obs=chunk.t_obs + self._held_s) if self._held_s else chunk
+
+    def drop(self) -> None:
+        """Forget what is being inferred; an error too, which the next inference will meet again."""
+        if self._running is not None:
+            self._running.drop()
+        self._running = None
 
     def close(self) -> None:
-        """Take no more work."""
-        ...
+        """Close the policy in its thread, which ends."""
+        self.drop()
+        closed = self._thinker.submit(self._policy.close)
+        self._thinker.close()
+        with contextlib.suppress(TimeoutError):  # it hangs; the thread does not outlive the program
+            closed.exception(END_WITHIN_S)
+
+
+class InTurn:
+    """Any policy, asked for a chunk when the last one is spent; the loop need not wait for it.
+
+    Attributes:
+        every_tick: it is not asked while rows are left.
+    """
+
+    every_tick = False
+
+    def __init__(
+        self, policy: Policy, thinker: Thinker | None = None, deadline_s: float = DEADLINE_S
+    ) -> None:
+        """Wrap `policy`, which is closed together with this one.
+
+        Args:
+            policy: who thinks.
+            thinker: where it thinks; a thread of its own by default.
+            deadline_s: how long an inference may take.
+        """
+        self._spec = policy.spec
+        self._inferences = _Inferences(policy, thinker, deadline_s)
+        self._held_at: float | None = None
+
+    @property
+    def spec(self) -> PolicySpec:
+        """What the wrapped policy needs and emits."""
+        return self._spec
+
+    def reset(self, instruction: str, seed: int) -> None:
+        """Begin an episode with the next inference."""
+        self._held_at = None
+        self._inferences.reset(instruction, seed)
+
+    def looks(self, t: float) -> bool:
+        """Say whether an inference begins at `t`, for which pictures are needed."""
+        return not self._inferences.running
+
+    def answer(self, observation: Observation, within_s: float | None) -> ActionChunk | None:
+        """Return the next chunk, or None while it is thought about.
+
+        Raises:
+            Timeout: an inference does not end.
+            ZettaError: whatever the policy said in its thread.
+        """
+        t = observation.proprio.t
+        if not self._inferences.running:
+            self._inferences.begin(observation)
+        elif self._held_at is not None:
+            self._inferences.stood_still(t - self._held_at)
+        chunk = self._inferences.take(within_s)
+        self._held_at = t if chunk is None else None
+        return chunk
+
+    def infer(self, observation: Observation) -> ActionChunk:
+        """Return the next chunk, waiting for it.
+
+        Raises:
+            Timeout: an inference does not end.
+            ZettaError: whatever the policy said in its thread.
+        """
+        chunk = self.answer(observation, None)
+        assert chunk is not None  # it was waited for
+        return chunk
+
+    def close(self) -> None:
+        """End the thread and close the wrapped policy."""
+        self._inferences.close()
 
 
 class RunsAhead:
     """Any policy, asked at every tick and answering at once.
 
     An inference begins at most every `replan_steps` ticks, and not before the one before it has
-    ended. The wrapped policy is used by one thread at a time.
+    ended.
 
     Attributes:
-        waits: how often in this episode the loop had to wait, the first chunk left out.
+        every_tick: it is asked while rows are left, too.
+        waits: at how many ticks of this episode there was no row, those before the first chunk
+            left out.
     """
+
+    every_tick = True
 
     def __init__(
         self, policy: Policy, thinker: Thinker | None = None, deadline_s: float = DEADLINE_S
@@ -67,13 +216,11 @@ class RunsAhead:
                 "chunk, so none is left to act by while it thinks; run it with --inference sync"
             )
         self.waits = 0
-        self._policy, self._spec, self._deadline_s = policy, spec, deadline_s
-        self._thinker = thinker or ThinkingThread()
-        self._running: Future[ActionChunk] | None = None
-        self._seen_at = 0.0
-        """Time of the observation that is being thought about, or was at last."""
+        self._spec = spec
+        self._inferences = _Inferences(policy, thinker, deadline_s)
         self._chunk: ActionChunk | None = None
         self._decided: bool | None = None
+        self._held_at: float | None = None
 
     @property
     def spec(self) -> PolicySpec:
@@ -81,15 +228,9 @@ class RunsAhead:
         return self._spec
 
     def reset(self, instruction: str, seed: int) -> None:
-        """Begin an episode; what is being inferred for the last one is waited for and dropped.
-
-        Raises:
-            Timeout: it does not end.
-            ConfigError: whatever the policy says to the instruction.
-        """
-        self._drop()
-        self._chunk, self._decided, self.waits = None, None, 0
-        self._policy.reset(instruction, seed)
+        """Begin an episode with the next inference; what is being inferred is dropped."""
+        self._inferences.reset(instruction, seed)
+        self._chunk, self._decided, self._held_at, self.waits = None, None, None, 0
 
     def looks(self, t: float) -> bool:
         """Say whether an inference begins at `t`, for which pictures are needed.
@@ -97,18 +238,24 @@ class RunsAhead:
         Raises:
             ZettaError: whatever the policy said in its thread.
         """
-        if self._running is not None and self._running.done():
-            self._adopt()
-        passed = rows_passed(self._seen_at, t, self._spec.control_hz)
-        if self._running is not None:
+        thoughts = self._inferences
+        if self._held_at is not None:
+            thoughts.stood_still(t - self._held_at)
+            self._held_at = None
+        if thoughts.ready:
+            self._chunk = thoughts.take(0.0)
+        passed = rows_passed(thoughts.seen_at, t, self._spec.control_hz)
+        if thoughts.running:
             # What was seen too long ago will be of no use when it has been thought about.
             self._decided = passed >= self._spec.horizon
         else:
             self._decided = self._chunk is None or passed >= self._spec.replan_steps
         return self._decided
 
-    def infer(self, observation: Observation) -> ActionChunk:
+    def answer(self, observation: Observation, within_s: float | None) -> ActionChunk | None:
         """Return the newest chunk there is, and begin another one when it is time.
+
+        None says that there is no row for this tick.
 
         Raises:
             Timeout: an inference does not end.
@@ -118,75 +265,33 @@ class RunsAhead:
         due = self.looks(t) if self._decided is None else self._decided
         self._decided = None
         if due:
-            self._drop()
-            self._seen_at = t
-            self._running = self._thinker.submit(lambda: self._policy.infer(observation))
-        if self._chunk is None:
-            return self._adopt()
-        spent = rows_passed(self._chunk.t_obs, t, self._spec.control_hz) >= self._spec.horizon
-        if spent and self._running is not None:
-            self.waits += 1
-            return self._adopt()
+            self._inferences.begin(observation)
+        if self._spent(t) and self._inferences.running:
+            chunk = self._inferences.take(within_s)
+            if chunk is None:
+                self.waits += self._chunk is not None
+                self._held_at = t
+                return None
+            self._chunk = chunk
         return self._chunk
+
+    def infer(self, observation: Observation) -> ActionChunk:
+        """Return the newest chunk there is, waiting for one if need be.
+
+        Raises:
+            Timeout: an inference does not end.
+            ZettaError: whatever the policy said in its thread.
+        """
+        chunk = self.answer(observation, None)
+        assert chunk is not None  # it was waited for
+        return chunk
 
     def close(self) -> None:
         """End the thread and close the wrapped policy."""
-        self._thinker.close()
-        self._policy.close()
+        self._inferences.close()
 
-    def _adopt(self) -> ActionChunk:
-        """Take the chunk that is being inferred, waiting for it where necessary."""
-        running = self._running
-        if running is None:
-            raise SpecMismatch("reset(instruction, seed) comes before the first infer")
-        self._let_end(running)
-        chunk = self._chunk = running.result()
-        return chunk
-
-    def _drop(self) -> None:
-        """Forget what is being inferred; an error too, for the next inference will meet it again.
-
-        It is waited for, because the policy serves one thread at a time.
-        """
-        running = self._running
-        if running is not None and not running.cancel():
-            self._let_end(running)
-        self._running = None
-
-    def _let_end(self, running: Future[ActionChunk]) -> None:
-        try:
-            running.exception(self._deadline_s)
-        except TimeoutError:
-            raise Timeout(
-                f"policy {self._spec.name!r} has been thinking for {self._deadline_s:g} s about "
-                "one chunk; use a faster device, or another policy"
-            ) from None
-        self._running = None
-
-
-class ThinkingThread:
-    """One thread that never holds up the end of the program, whatever it waits for."""
-
-    def __init__(self) -> None:
-        self._work: SimpleQueue[tuple[Future[ActionChunk], Work] | None] = SimpleQueue()
-        threading.Thread(target=self._think, name="zetta-policy", daemon=True).start()
-
-    def submit(self, work: Work) -> Future[ActionChunk]:
-        """Begin `work`."""
-        future: Future[ActionChunk] = Future()
-        self._work.put((future, work))
-        return future
-
-    def close(self) -> None:
-        """Take no more work; the thread ends with what it does now."""
-        self._work.put(None)
-
-    def _think(self) -> None:
-        while (item := self._work.get()) is not None:
-            future, work = item
-            if not future.set_running_or_notify_cancel():
-                continue
-            try:
-                future.set_result(work())
-            except Exception as error:  # the thread's boundary: whoever waits hears it
-                future.set_exception(error)
+    def _spent(self, t: float) -> bool:
+        """Say whether there is no row for the tick at `t`."""
+        if self._chunk is None:
+            return True
+        return rows_passed(self._chunk.t_obs, t, self._spec.control_hz) >= self._spec.horizon

@@ -66,7 +66,7 @@ class ArmSignals:
         if self._pose is not None and spec.kind == "delta_pose":
             self._scale = tuple(spec.scale[self._pose : self._pose + 6])
         self.memory = ArmMemory()
-        self.grip = GripSignals(limits)
+        self.grip = GripSignals(limits, control_hz)
 
     def begin(self) -> None:
         """Forget the last episode."""

@@ -26,7 +26,7 @@ class GripperLimits:
     rest: float = 0.005
     """Fingers slower than this are at rest. m/s."""
     rest_ticks: int = 3
-    """For so many ticks in a row."""
+    """For so many ticks of 20 Hz in a row."""
     closed_s: float = 0.4
     """How long a command must have been close before anything is concluded. Seconds."""
     moved: float = 0.002
@@ -62,8 +62,9 @@ class GripMemory:
 class GripSignals:
     """Tells holding from a miss and from a loss."""
 
-    def __init__(self, limits: GripperLimits | None = None) -> None:
+    def __init__(self, limits: GripperLimits | None = None, control_hz: float = 20.0) -> None:
         self._limits = limits or GripperLimits()
+        self._rest_ticks = max(1, round(self._limits.rest_ticks * (control_hz / 20.0)))
         self.memory = GripMemory()
 
     def begin(self) -> None:
@@ -115,7 +116,7 @@ class GripSignals:
         if m.nothing and opening > limits.thing:
             m.nothing = False
         # The slack absorbs the rounding of a difference of two times.
-        if m.holding or m.still < limits.rest_ticks or duration < limits.closed_s - 1e-9:
+        if m.holding or m.still < self._rest_ticks or duration < limits.closed_s - 1e-9:
             return
         if opening < limits.empty:
             m.nothing = True

@@ -2,7 +2,7 @@
 
 A table of ticks has the columns `index`, `t`, `source`, `action`; `<arm>.ee_pos`, `<arm>.ee_quat`,
 `<arm>.joints`, `<arm>.opening`, `<arm>.gripper_velocity` for each arm; `base` for a mobile one;
-`signal.<name>` (NaN where a tick has none); and `verdicts`.
+`signal.<name>` (NaN where a tick has none); `verdicts`; and `held` where the robot was held.
 """
 
 from __future__ import annotations
@@ -51,6 +51,8 @@ def write_ticks(path: Path, ticks: Sequence[Tick], arms: Sequence[str]) -> None:
         values = [tick.signals.get(name, float("nan")) for tick in ticks]
         columns[SIGNAL + name] = pa.array(values, pa.float64())
     columns["verdicts"] = pa.array([_verdicts(tick) for tick in ticks], VERDICTS)
+    if any(tick.held for tick in ticks):
+        columns["held"] = pa.array([tick.held for tick in ticks], pa.string())
     pq.write_table(pa.table(columns), path)
 
 
@@ -108,6 +110,7 @@ def read_ticks(path: Path, arms: Sequence[str]) -> tuple[Tick, ...]:
             source=str(arrays["source"][i]),
             signals={name: float(column[i]) for name, column in signals.items()},
             verdicts=tuple(_verdict(plain) for plain in verdicts[i]),
+            held=str(arrays["held"][i]) if "held" in arrays else "",
         )
         for i in range(table.num_rows)
     )

@@ -83,17 +83,21 @@ class LoadedBundle:
         """Names of the skills that nobody has signed."""
         return tuple(p.name for p in self.packages if p.signed.state != "signed")
 
+    @property
+    def levels(self) -> Mapping[str, Sensing]:
+        """At which level each of its parts senses, by what it is."""
+        return {
+            **{f"skill {p.name!r}": p.level for p in self.packages},
+            **{f"critic {w.name!r}": w.checked.level for w in self.watchers},
+        }
+
     def check_level(self, allowed: Sensing) -> None:
         """Refuse a bundle that reads more than a run may sense.
 
         Raises:
             ConfigError: something in it is above `allowed`.
         """
-        levels: Mapping[str, Sensing] = {
-            **{f"skill {p.name!r}": p.level for p in self.packages},
-            **{f"critic {w.name!r}": w.checked.level for w in self.watchers},
-        }
-        for what, level in levels.items():
+        for what, level in self.levels.items():
             if SENSING_LEVELS.index(level) > SENSING_LEVELS.index(allowed):
                 raise ConfigError(
                     f"the {what} senses at level {level!r} and this run stops at {allowed!r}; "

@@ -17,6 +17,7 @@ from zetta.critics.problems import read_program
 from zetta.critics.shadow import moments
 from zetta.primitives.roles import roles_or_none
 from zetta.runtime.core import Tick
+from zetta.runtime.embodiment import Embodiment
 from zetta.runtime.errors import ConfigError, suggest
 from zetta.runtime.records import from_json, to_json
 from zetta.runtime.signals import SignalHistory
@@ -47,6 +48,10 @@ class CalibrationRecord:
     suites: tuple[str, ...] = ()
     command: str = ""
     versions: Mapping[str, str] = field(default_factory=dict)
+    embodiment: Embodiment | None = None
+    """On what the episodes ran; None in files of the time when there were simulators only."""
+    localizer: str = ""
+    """What found things in pictures; empty where it was not noted."""
 
 
 class Ladder:

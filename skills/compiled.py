@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from zetta.critics.critic import Critic, compile_critic
+from zetta.primitives.rates import ticks_at
 from zetta.primitives.robot import Robot
 from zetta.runtime.core import Motion, Sensing, Window
 from zetta.runtime.errors import ConfigError
@@ -22,6 +23,7 @@ class CompiledSkill:
 
     name: str
     max_ticks: int
+    """Of the episode's rate; in the front matter they are of 20 Hz."""
     critic: Critic
     level: Sensing
     digest: str
@@ -77,7 +79,7 @@ def compile_skill(
         raise ConfigError(f"the skill {package.name!r}: {error}") from None
     return CompiledSkill(
         name=package.name,
-        max_ticks=package.page.max_ticks,
+        max_ticks=ticks_at(control_hz, package.page.max_ticks),
         critic=critic,
         level=package.level,
         digest=package.digest,

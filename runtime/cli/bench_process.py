@@ -172,6 +172,10 @@ class _Arm:
                 from zetta.runtime.cli.bench_overlays import read_pictures
 
                 return read_pictures(simulator, env, self._place, request)
+            case "dry run":
+                from zetta.runtime.cli.bench_dry_run import try_commands
+
+                return try_commands(simulator, env, self._place, request)
             case other:
                 raise InfraError(f"a benchmark process was asked for {other!r}")
 

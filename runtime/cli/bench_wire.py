@@ -119,12 +119,12 @@ def served_policy(policy: str, *options: str) -> Iterator[tuple[str, int]]:
     """Run `zetta serve` in a process of its own and yield its endpoint and process id."""
     place = ("--policy", policy, "--bind", "tcp://127.0.0.1:*", *options)
     command = [sys.executable, "-m", "zetta.runtime.cli.main", "serve", "--json", *place]
-    with _child(command) as (line, process):
+    with ready_child(command) as (line, process):
         yield str(json.loads(line)["endpoint"]), process
 
 
 @contextmanager
-def _child(command: list[str]) -> Iterator[tuple[str, int]]:
+def ready_child(command: list[str]) -> Iterator[tuple[str, int]]:
     """Run a child that says one line when it is ready; yield that and its id, then end it."""
     child = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL
@@ -152,7 +152,7 @@ def _client(endpoint: str, shared: bool) -> ServedPolicy:
 
 @contextmanager
 def _json_server() -> Iterator[tuple[int, int]]:
-    with _child([sys.executable, "-c", JSON_SERVER]) as (line, process):
+    with ready_child([sys.executable, "-c", JSON_SERVER]) as (line, process):
         yield int(line), process
 
 

@@ -20,13 +20,18 @@ from zetta.critics.detection import (
     upper_bound,
 )
 from zetta.runtime.cli import output
-from zetta.runtime.cli.home import home_library
+from zetta.runtime.cli.at_home import at_home
+from zetta.runtime.cli.home import calibrations_folder, home_library
+from zetta.runtime.cli.judge import judged
 from zetta.runtime.cli.output import Json
 from zetta.runtime.cli.replay_critics import check_signals_logged
+from zetta.runtime.cli.sight import localizer_of
 from zetta.runtime.core import Sampled
-from zetta.runtime.episode_log import HEADER, LoggedEpisode, read_episode
+from zetta.runtime.embodiment import embodiment_of
+from zetta.runtime.episode_log import HEADER, EpisodeHeader, LoggedEpisode, read_episode
 from zetta.runtime.errors import ConfigError
 from zetta.runtime.records import to_json
+from zetta.runtime.registry import is_arm
 from zetta.skills.bundles import LoadedBundle, load_bundle
 from zetta.skills.calibrated import (
     CalibrationRecord,
@@ -35,6 +40,7 @@ from zetta.skills.calibrated import (
     scores_of,
     write_calibration,
 )
+from zetta.skills.stored_calibrations import store_calibration
 
 FILE: Final = "calibration.json"
 T = TypeVar("T")
@@ -81,9 +87,12 @@ def command(
         suites=tuple(sorted({h.scene.task.suite for h in headers})),
         command=output.command_line(),
         versions=first.versions,
+        embodiment=_one({embodiment_of(h.spec) for h in headers}, "embodiment"),
+        localizer=_one({_localizer(h) for h in headers}, "localizer"),
     )
     folder = output.run_folder("calibration", out)
     write_calibration(folder / FILE, record)
+    kept = store_calibration(calibrations_folder(), record)
     # The fitting half has no part in the report: its ranks were made from it.
     fitted = {id(case) for case in fit}
     judged = [case for case in cases if id(case) not in fitted]
@@ -91,7 +100,8 @@ def command(
     report = _report(watched)
     if as_json:
         rows: dict[str, Json] = {name: _plain(each) for name, each in report.items()}
-        output.emit({"calibration": to_json(record), "detection": rows, "folder": str(folder)})
+        told: dict[str, Json] = {"calibration": to_json(record), "detection": rows}
+        output.emit({**told, "folder": str(folder), "kept": str(kept)})
         return
     _tell(record, report, folder)
 
@@ -105,11 +115,11 @@ def _episodes(folders: Sequence[Path], bundle: LoadedBundle) -> Iterator[LoggedE
             "zetta run --init sampled --episodes 40 --bundle starter --shadow --out DIR"
         )
     for path in paths:
-        episode = read_episode(path.parent)
+        episode = judged(path.parent, read_episode(path.parent))
         header = episode.header
         if not header.complete or header.result.success_at_reset:
             continue
-        if not isinstance(header.scene.layout, Sampled):
+        if not isinstance(header.scene.layout, Sampled) and not is_arm(header.sim):
             raise ConfigError(
                 f"{path.parent} is of the init state {header.scene.layout}, which evaluations "
                 "use; calibrate on sampled scenes (--init sampled)"
@@ -125,6 +135,10 @@ def _episodes(folders: Sequence[Path], bundle: LoadedBundle) -> Iterator[LoggedE
 
 def _replayed(case: LoggedEpisode) -> Replayed:
     return case.ticks, case.header.instruction, case.header.spec.control_hz
+
+
+def _localizer(header: EpisodeHeader) -> str:
+    return localizer_of(header.run.options, header.sim, header.run.sensing)
 
 
 def _one(values: set[T], what: str) -> T:
@@ -172,7 +186,10 @@ def _tell(record: CalibrationRecord, report: Mapping[str, Detection], folder: Pa
     )
     columns = ["alarms", "false", "95 % bound", "failures found", f"in time ({TIMELY:.0%} left)"]
     output.answer(output.table([*columns, "median lead"], [_row(n, d) for n, d in report.items()]))
+    output.answer(f"it is for {record.embodiment} with {record.policy}")
     output.answer(f"use it: zetta run --bundle {record.bundle} --calibration {folder / FILE}")
+    if record.embodiment is not None and not at_home(record.embodiment):
+        output.answer("zetta run takes it there by itself")
 
 
 def _numbers(values: Mapping[str, float]) -> str:

@@ -17,7 +17,7 @@ from zetta.critics.parameters import parse_parameters
 from zetta.critics.problems import Problem, read_program
 from zetta.primitives.catalogue import PRIMITIVES
 from zetta.runtime import registry
-from zetta.runtime.cli import calibrate, output, record_triggers, replay_critics
+from zetta.runtime.cli import calibrate, judge, output, record_triggers, replay_critics
 from zetta.runtime.errors import ConfigError
 from zetta.runtime.signals import SignalSpec
 from zetta.runtime.signals_source import signals_with
@@ -26,6 +26,7 @@ from zetta.skills.program import analyse_program
 app = typer.Typer(add_completion=False, rich_markup_mode=None, help="Critics.")
 
 app.command("calibrate")(calibrate.command)
+app.command("judge")(judge.command)
 app.command("replay")(replay_critics.command)
 app.command("triggers")(record_triggers.command)
 

@@ -22,9 +22,10 @@ from zetta.primitives.agent.records import Agent
 from zetta.primitives.roles import roles_or_none
 from zetta.runtime import registry
 from zetta.runtime.arbiter import PolicyOnly
-from zetta.runtime.cli import output
+from zetta.runtime.cli import at_home, output
+from zetta.runtime.cli.eyes import eyes, looks_at
 from zetta.runtime.cli.home import home_library
-from zetta.runtime.cli.sight import Sight, check_finder
+from zetta.runtime.cli.sight import Sight, check_finder, localizer_of
 from zetta.runtime.core import (
     Arbiter,
     Env,
@@ -35,8 +36,9 @@ from zetta.runtime.core import (
     Scene,
 )
 from zetta.runtime.errors import ConfigError, suggest
+from zetta.runtime.looking import LooksAside
 from zetta.runtime.signals import names_up_to
-from zetta.runtime.signals_source import ExtraSignal, Signals, signals_with
+from zetta.runtime.signals_source import ExtraSignal, Look, Signals, signals_with
 from zetta.runtime.skill_arbiter import Budgets, SkillArbiter
 from zetta.skills.bundles import (
     NO_BUNDLE,
@@ -45,7 +47,6 @@ from zetta.skills.bundles import (
     library_state,
     load_bundle,
 )
-from zetta.skills.calibrated import read_calibration
 from zetta.skills.compiled import CompiledSkill, compile_skill
 from zetta.skills.package import SkillPackage
 from zetta.skills.package_files import CRITIC
@@ -91,6 +92,8 @@ class Deployment:
             self.isolated.close()
         if self.agent is not None:
             self.agent.close()
+        if isinstance(self.localizer, LooksAside):
+            self.localizer.close()
 
 
 def split_bundle(name: str) -> tuple[str, str]:
@@ -149,13 +152,13 @@ def check_deployment(spec: RunSpec) -> None:
     bundle = bundle_of(spec.bundle)
     bundle.check_level(spec.sensing)
     _budgets(spec)
-    if "calibration" in spec.options:
-        record = read_calibration(Path(spec.options["calibration"]), bundle)
-        if record.policy != spec.policy:
-            raise ConfigError(
-                f"the calibration is for the policy {record.policy!r} and {spec.policy!r} would "
-                "drive; calibrate on shadow runs of this policy"
-            )
+    record = at_home.record_of(spec, bundle)
+    if record is not None and record.policy != spec.policy:
+        raise ConfigError(
+            f"the calibration is for the policy {record.policy!r} and {spec.policy!r} would "
+            "drive; calibrate on shadow runs of this policy"
+        )
+    at_home.check_before(spec, bundle, split_bundle(spec.bundle)[0])
     _check_control(spec)
     check_finder(spec)
     if _isolates(spec):
@@ -209,22 +212,26 @@ def deploy(
         )
     if name == NO_BUNDLE and not shown:
         return Deployment(PolicyOnly())
+    finder = localizer_of(spec.options, spec.sim, spec.sensing)
+    at_home.check_thresholds(spec, env.spec, bundle_of(spec.bundle), control, finder)
     bundle, roles = _calibrated(spec), roles_or_none(scene.task.instruction)
     sight = Sight(spec, env, roles)
     if control == "takeover":
-        return Deployment(sight.takeover(), localizer=sight, alone=True)
+        return Deployment(sight.takeover(), localizer=eyes(spec, env, sight)[0], alone=True)
     wanted = None if shown else _wanted(bundle, env)
+    localizer, look = eyes(spec, env, sight)
     signals = Signals(
         env.spec,
         max_level=spec.sensing,
         policy=policy,
-        look=None if spec.sensing in ("proprio", "policy") else sight.look,
+        look=None if spec.sensing in ("proprio", "policy") else look,
         oracle=sight.truth if spec.sensing == "oracle" else None,
+        look_every=looks_at(env.spec.control_hz),
         wanted=wanted,
         extra=_installed(),
     )
     if name == NO_BUNDLE and candidate is None:
-        return Deployment(PolicyOnly(), signals, sight)
+        return Deployment(PolicyOnly(), signals, localizer)
     packages = [p for p in bundle.packages if p.fits(roles)]
     skills = [_compiled(package, bundle, env, sight) for package in packages]
     ordered = [] if candidate is None else [_ordered(candidate, spec, env, sight)]
@@ -244,13 +251,15 @@ def deploy(
         shadow=spec.options.get("shadow") == "yes",
         sham=control == "sham",
     )
-    return Deployment(arbiter, signals, sight, isolated=isolated)
+    return Deployment(arbiter, signals, localizer, isolated=isolated)
 
 
 def skills_on_call(
-    spec: RunSpec, env: Env, scene: Scene, sight: Sight
+    spec: RunSpec, env: Env, scene: Scene, sight: Sight, look: Look
 ) -> tuple[Signals | None, tuple[CompiledSkill, ...]]:
     """Return the skills of the bundle without their critics, and the signals that they read.
+
+    `look` sees for the signals.
 
     Raises:
         ConfigError, ScreenError: see `check_deployment`.
@@ -265,8 +274,9 @@ def skills_on_call(
         env.spec,
         max_level=spec.sensing,
         policy=None,
-        look=None if spec.sensing in ("proprio", "policy") else sight.look,
+        look=None if spec.sensing in ("proprio", "policy") else look,
         oracle=None,
+        look_every=looks_at(env.spec.control_hz),
         wanted=_wanted(bundle, env),
         extra=_installed(),
     )
@@ -358,9 +368,9 @@ def _installed() -> tuple[ExtraSignal, ...]:
 def _calibrated(spec: RunSpec) -> LoadedBundle:
     """Return the bundle, with the numbers of its calibration where one is given."""
     bundle = bundle_of(spec.bundle)
-    if "calibration" not in spec.options:
+    record = at_home.record_of(spec, bundle)
+    if record is None:
         return bundle
-    record = read_calibration(Path(spec.options["calibration"]), bundle)
     off = {name for name, level in record.levels.items() if level is None}
     return replace(
         bundle,

@@ -19,7 +19,7 @@ from zetta.runtime.cli.run_episodes import Manner, tasks_of
 from zetta.runtime.cli.run_plan import DEFAULTS, Wishes, plan
 from zetta.runtime.core import RunSpec
 from zetta.runtime.errors import ConfigError
-from zetta.runtime.registry import AGENT_PREFIX, ARM_PREFIX, is_arm
+from zetta.runtime.registry import AGENT_PREFIX, ARM_PREFIX
 
 UNLIMITED_TICKS = 5000
 """Ticks of an episode without the published budget: more than all turns can use."""
@@ -134,7 +134,8 @@ def command(
     specs = plan(wishes, simulator)
     _check_manner(agent, specs)
     check_options(specs[0])
-    answer = carry_out(specs, Manner(video=video, realtime=realtime), simulator, out, "drive")
+    manner = Manner(video=video, realtime=realtime)
+    answer = carry_out(specs, manner, simulator, out, "drive", as_json=as_json)
     if as_json:
         output.emit(answer.to_json())
     else:
@@ -145,15 +146,13 @@ def command(
 
 
 def _check_manner(agent: str, specs: Sequence[RunSpec]) -> None:
-    """Refuse what an agent or an arm cannot do that others can.
+    """Refuse what an agent cannot do that others can.
 
     Raises:
         ConfigError: the agent is a server's client, or there is more to do than one can.
     """
     if agent == MCP:
         raise ConfigError("the agent 'mcp' is the client of a server; start one with zetta mcp")
-    if is_arm(specs[0].sim) and len(specs) > 1:
-        raise ConfigError("an arm runs one episode at a time: a person sets the scene before each")
     if agent == "human" and len(list(tasks_of(specs))) > 1:
         raise ConfigError("a person drives one task at a time; name one with --task")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -23,11 +23,13 @@ from zetta.runtime.cli.agents import is_agent, limits_of, make_agent
 from zetta.runtime.cli.cockpit import EpisodeCockpit
 from zetta.runtime.cli.deploy import Deployment, skills_on_call
 from zetta.runtime.cli.drive_demonstrations import DemonstrationSaver
+from zetta.runtime.cli.eyes import eyes
 from zetta.runtime.cli.sight import Sight
 from zetta.runtime.core import (
     Camera,
     Env,
     EpisodeSink,
+    Estimate,
     Look,
     Motion,
     Outcome,
@@ -78,13 +80,19 @@ def driven(
     agent = agent or made
     assert agent is not None
     keepers = _keepers(spec, env, log, agent.name)
-    signals, skills = skills_on_call(spec, env, scene, sight)
+    localizer, _ = eyes(spec, env, sight)
+
+    def look() -> Mapping[str, Estimate]:
+        # Not ahead of time: commands bind what is looked for, and a look must not meet the next.
+        return localizer.locate(env.observe(localizer.cameras, depth=True), sight.bound)
+
+    signals, skills = skills_on_call(spec, env, scene, sight, look)
     equipment = Equipment(
         action=env.spec.action,
         arms=env.spec.arms,
         control_hz=env.spec.control_hz,
         robots=sight.bind,
-        hand=hand_of(env.spec.name),
+        hand=hand_of(env.spec),
         errands=() if roles is None else roles.steps,
         workspace=_workspace(env),
         policy=None if vla is None else _verb(vla, env, spec.policy_seed),
@@ -118,7 +126,7 @@ def driven(
         agent.attach(drive)
         sinks.append(EpisodeEnd(agent, drive))
     arbiter = MotionOnly(drive.motion, SOURCE_PREFIX + agent.name.replace("/", "-"))
-    return Deployment(arbiter, signals, sight, alone=True, agent=made), drive
+    return Deployment(arbiter, signals, localizer, alone=True, agent=made), drive
 
 
 def _keepers(

@@ -20,7 +20,7 @@ def dry_arms(env: Env, home: Proprio) -> tuple[DryArm, ...]:
     Raises:
         ConfigError: it tells kinematics, and the extra `drive` is not installed.
     """
-    hand = hand_of(env.spec.name)
+    hand = hand_of(env.spec)
     arms: list[DryArm] = []
     for index, (name, state) in enumerate(zip(env.spec.arms, home.arms, strict=True)):
         model = env.arm_model(index) if isinstance(env, ArmModels) else None

@@ -186,7 +186,7 @@ def _options(typed: Typed) -> dict[str, str]:
 
 # --------------------------------------------------------------------------- forecast
 
-TICKS_PER_S: Final = {"toy": 1000.0}
+TICKS_PER_S: Final = {"toy": 1000.0, "twin": 90.0}
 DEFAULT_TICKS_PER_S: Final = 20.0
 """Ticks per second of one worker on one core, pictures included: for forecasts alone."""
 

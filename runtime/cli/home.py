@@ -18,6 +18,11 @@ def home_library() -> Path:
     return data_home() / "library"
 
 
+def calibrations_folder() -> Path:
+    """Return the folder of what `zetta critics calibrate` keeps, which need not exist."""
+    return data_home() / "calibrations"
+
+
 def key_path() -> Path:
     """Return where the user's signing key lies."""
     from zetta.skills.signatures import KEY_NAME

@@ -29,7 +29,7 @@ VERBS: Final[Mapping[str, str]] = {
     "drive": "let an agent drive through semantic commands: script, person, model",
     "mcp": "let an agentic client drive, through the Model Context Protocol",
     "sims": "list simulators and how to install them",
-    "arms": "look at an arm, stop it, clear a stop, send a camera",
+    "arms": "serve an arm, look at it, stop it, clear a stop, send a camera",
     "evolve": "turn failures into skills, through an honest gate",
     "critics": "list, check, replay and calibrate critics",
     "skills": "make, check and sign skills; keep, try and carry a library of them",

@@ -29,6 +29,7 @@ OPTIONS: Final[Mapping[str, str]] = {
     "depth_noise": "'yes' gives depth the noise and the holes of a real camera",
     "critic_isolation": "where critics run: none (in the process of the loop) or process",
     "calibration": "file of `zetta critics calibrate`",
+    "uncalibrated": "'yes' lets critics act in a simulator that their numbers were not made in",
     "signals": "'yes' computes every signal, whatever critics read",
     "inference": "async lets the policy run ahead in a thread; sync, the default, waits for it",
     "step_budget": "ticks that an episode may take, in place of the published number",

@@ -85,8 +85,8 @@ def command(
     """Run episodes of a policy in a simulator, or one on an arm, and watch them."""
     if arm is not None:
         sim, realtime = registry.ARM_PREFIX + str(arm), True
-    if registry.is_arm(sim) and not show_list:
-        _check_arm(policy, episodes)
+    if registry.is_arm(sim) and policy is None and not show_list:
+        raise ConfigError("say who drives the arm: --policy NAME")
     simulator = find_simulator(sim)
     if show_list:
         _list(simulator, suite, as_json)
@@ -102,7 +102,7 @@ def command(
     if video is None:
         video = wishes.only_sim and sim in DEFAULTS and DEFAULTS[sim].video
     manner = Manner(video=video, realtime=realtime, signals=signals)
-    answer = carry_out(specs, manner, simulator, out)
+    answer = carry_out(specs, manner, simulator, out, as_json=as_json)
     if as_json:
         output.emit(answer.to_json())
     else:
@@ -110,18 +110,6 @@ def command(
     failed = require_success and not all(report.success for report in answer.reports)
     if failed or len(answer.scored) < len(answer.reports):
         raise typer.Exit(1)
-
-
-def _check_arm(policy: str | None, episodes: int) -> None:
-    """Refuse what a simulator may do and an arm should not.
-
-    Raises:
-        ConfigError: nobody was chosen to drive, or several episodes are asked for.
-    """
-    if policy is None:
-        raise ConfigError("say who drives the arm: --policy NAME")
-    if episodes != 1:
-        raise ConfigError("an arm runs one episode at a time: a person sets the scene before each")
 
 
 def _list(simulator: Simulator, suite: str | None, as_json: bool) -> None:

@@ -85,10 +85,13 @@ def carry_out(
     out: Path | None,
     verb: str = "run",
     agent: Agent | None = None,
+    as_json: bool = False,
 ) -> Answer:
     """Run every episode of a plan and return the answer, which is on disk as well.
 
-    `agent` is the one that the specs of one task name, where somebody has made it already.
+    `agent` is the one that the specs of one task name, where somebody has made it already. With
+    `as_json` what is finished is printed as JSON when the user interrupts; whoever calls prints
+    the whole answer.
 
     Raises:
         ConfigError, SpecMismatch, InfraError: an episode could not even be put together.
@@ -107,6 +110,8 @@ def carry_out(
             )
     except KeyboardInterrupt:
         output.note(f"stopped; the {len(answer.reports)} finished episodes are in {answer.folder}")
+        if as_json:
+            output.emit({**answer.to_json(), "interrupted": True})
         raise
     return answer
 

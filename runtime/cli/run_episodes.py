@@ -55,6 +55,8 @@ class EpisodeReport:
     """What skills did, in order."""
     inferences: int = 0
     late_ticks: int = 0
+    held_ticks: int = 0
+    """Ticks at which the robot was held because whoever drives was late."""
     wall_s: float = 0.0
     scene_digest: str = ""
     log: str | None = None
@@ -195,8 +197,8 @@ def _run_one(spec: RunSpec, assembled: Assembled, log: Path) -> EpisodeReport:
     }
     if result is not None:
         same = ("success", "success_at_reset", "reason", "ticks", "interventions", "inferences")
-        told = ("late_ticks", "scene_digest", "detail", "wall_s", "first_success", "success_at_end")
-        for name in (*same, *told):
+        told = ("scene_digest", "detail", "wall_s", "first_success", "success_at_end")
+        for name in (*same, *told, "late_ticks", "held_ticks"):
             known[name] = getattr(result, name)
         known["sources"] = dict(result.sources)
         known["recoveries"] = to_json(result.recoveries)

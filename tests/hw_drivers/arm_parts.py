@@ -12,8 +12,10 @@ from pathlib import Path
 import numpy as np
 import zmq
 
-from zetta.hw_drivers.arm import OPEN, Guard, PoseTarget, RobotSide
-from zetta.hw_drivers.arm_messages import Command, Endpoints, command_to_wire
+from zetta.hw_drivers.arm import OPEN, ArmReading, ArmTarget, Guard, Passed, PoseTarget, RobotSide
+from zetta.hw_drivers.arm_guard import KernelGuard
+from zetta.hw_drivers.arm_limits import load_limits
+from zetta.hw_drivers.arm_messages import Command, Endpoints, command_to_wire, sealed
 from zetta.hw_drivers.arm_server import ArmServer, ServerSettings
 from zetta.hw_drivers.simple_side import SimpleSide
 from zetta.hw_drivers.zmq_arm import hello
@@ -25,13 +27,13 @@ PATIENCE_S = 20.0
 DOWN = np.array([1.0, 0.0, 0.0, 0.0])
 
 
-def until(fact: Callable[[], bool], said: str) -> None:
+def until(fact: Callable[[], bool], said: str, within_s: float = PATIENCE_S) -> None:
     """Wait for what another thread or process brings about.
 
     Raises:
         AssertionError: it did not happen.
     """
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + within_s
     while not fact():
         assert time.monotonic() < deadline, f"never happened: {said}"
         time.sleep(0.002)
@@ -94,6 +96,34 @@ def told(side: SimpleSide) -> list[str]:
     return [heard.told for heard in list(side.heard)]
 
 
+def kernel_for(side: RobotSide, **given: object) -> KernelGuard:
+    """Return the kernel with the limits of the simple arm."""
+    return KernelGuard(load_limits("simple"), side.facts, **given)  # type: ignore[arg-type]
+
+
+class Gate:
+    """A guard for tests: passes what it is asked through `admit`, once for each fresh target."""
+
+    limits, tick_s, stopped, rests = "", 0.0, "", True
+
+    def __init__(self, admit: Callable[[ArmTarget], ArmTarget]) -> None:
+        self._admit = admit
+
+    def tick(
+        self, asked: ArmTarget | None, reading: ArmReading | None, now: float, driver: str
+    ) -> Passed:
+        assert asked is not None
+        return Passed(self._admit(asked))
+
+    def held(self) -> None: ...
+
+    def stop(self, reason: str, now: float, by: str) -> None: ...
+
+    def clear(self, by: str, now: float) -> None: ...
+
+    def approve(self, token: str, by: str, now: float) -> None: ...
+
+
 class RawClient:
     """Speaks the link by hand: it sends what our client never would."""
 
@@ -107,16 +137,21 @@ class RawClient:
         self.socket.sndhwm = 0
         self.socket.connect(url)
 
-    def command(self, seq: int, deadline: float, target: PoseTarget | None = None) -> None:
-        command = Command(
-            self.welcome.session, self.lease, seq, deadline, target or pose(z=0.3 + 1e-5 * seq)
-        )
+    def command(
+        self,
+        seq: int,
+        deadline: float,
+        target: PoseTarget | None = None,
+        driver: str = "policy",
+    ) -> None:
+        target = target or pose(z=0.3 + 1e-5 * seq)
+        command = Command(self.welcome.session, self.lease, seq, deadline, target, driver)
         self.socket.send_multipart(
             request_frames(Request(seq, "command", command_to_wire(command)))
         )
 
     def beat(self) -> bool:
-        return bool(self.dealer.call("beat", {"lease": self.lease}, 5.0)["held"])
+        return bool(self.dealer.call("beat", sealed({"lease": self.lease}), 5.0)["held"])
 
     def close(self) -> None:
         self.socket.close(0)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from safe_runs import DOWN, HAND, PANDA, FollowingArm, Measured
 
+from tests.hw_drivers.safe_runs import DOWN, HAND, PANDA, FollowingArm, Measured
 from zetta.hw_drivers.arm_limits import Limits
 from zetta.hw_drivers.decisions import AuditEntry, Command, Decision, Grip
 from zetta.hw_drivers.safety import SafetyKernel

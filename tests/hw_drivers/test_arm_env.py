@@ -61,7 +61,7 @@ def test_arm_is_an_environment_that_stops_at_vision(env: ArmEnv) -> None:
     assert env.spec.sensing == "vision"
     assert env.spec.action.kind == "delta_pose"
     assert env.spec.action.frame == "world"
-    assert env.spec.versions == {"simple": "1"}
+    assert env.spec.versions == {"simple": "1", "arm": "simple", "hand_mm": "80"}
 
 
 def test_reset_moves_nothing_and_step_knows_no_success(running: Served, env: ArmEnv) -> None:
@@ -86,6 +86,20 @@ def test_proprioception_is_in_the_world(env: ArmEnv) -> None:
     turned = matrix(np.array(QUARTER)) @ np.diag((1.0, -1.0, -1.0))
     np.testing.assert_allclose(matrix(arm.ee_quat), turned, atol=1e-12)
     assert not arm.ee_pos.flags.writeable
+
+
+def test_delta_starts_from_what_was_seen_and_not_from_where_the_arm_has_gone(
+    running: Served, env: ArmEnv
+) -> None:
+    side = running.side
+    assert isinstance(side, SimpleSide)
+    env.reset(SCENE)
+    seen = env.step(np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, -1.0])).proprio.arms[0]
+    until(lambda: np.abs(side.read().ee_pos - HOME).max() > 0.02, "the arm goes on")
+    env.step(IDLE)
+    until(lambda: len(side.targets) == 2, "the second target")
+    based = SETUP.T_world_base.inverse() @ Pose(seen.ee_pos, seen.ee_quat)
+    np.testing.assert_allclose(side.targets[1].ee_pos, based.pos, atol=1e-9)
 
 
 UNIT = st.floats(-1.0, 1.0)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import zmq
 
-from tests.hw_drivers.arm_parts import RawClient, Served, pose, serve, served, told, until
+from tests.hw_drivers.arm_parts import Gate, RawClient, Served, pose, serve, served, told, until
 from zetta.hw_drivers.arm import Arm, ArmReading, ArmTarget, JointTarget
 from zetta.hw_drivers.arm_messages import Endpoints, port_of
 from zetta.hw_drivers.simple_side import SimpleSide
@@ -133,14 +133,13 @@ def test_connecting_to_nobody_names_the_endpoint() -> None:
 def test_stop_passes_a_thousand_waiting_commands() -> None:
     busy, go_on = threading.Event(), threading.Event()
 
-    class Waits:
-        def admit(self, target: ArmTarget, reading: ArmReading) -> ArmTarget:
-            busy.set()
-            assert go_on.wait(20.0)
-            return target
+    def waits(target: ArmTarget) -> ArmTarget:
+        busy.set()
+        assert go_on.wait(20.0)
+        return target
 
     side = SimpleSide()
-    running = serve(side, guard=Waits())
+    running = serve(side, guard=Gate(waits))
     raw, stopper = RawClient(running.url), Dealer(running.server.endpoints.stop)
     try:
         raw.command(1, time.monotonic() + 0.9)
@@ -158,16 +157,22 @@ def test_stop_passes_a_thousand_waiting_commands() -> None:
         go_on.set()
         pressed.join()
         until(lambda: "stop" in told(side), "the stop")
-        assert told(side)[:2] == ["send", "stop"]  # of the thousand not one
+        # Of the thousand not one; a slow machine may have seen silence in between.
+        assert [what for what in told(side) if what != "hold"][:2] == ["send", "stop"]
         stopped = next(heard.t for heard in side.heard if heard.told == "stop")
         assert stopped - released < 0.05 + running.server.longest_turn_s
-        until(lambda: running.server.counts["latched"] >= 900, "the rest is refused")
+        until(lambda: refused(running) >= 900, "the rest is refused, or too late by now")
         assert told(side).count("send") == 1
     finally:
         go_on.set()
         stopper.close()
         raw.close()
         running.end()
+
+
+def refused(running: Served) -> int:
+    counts = running.server.counts
+    return counts["latched"] + counts["expired"]
 
 
 def test_stop_is_latched_until_a_person_clears_it(running: Served, side: SimpleSide) -> None:
@@ -221,12 +226,14 @@ def test_latched_stop_outlives_the_server_where_it_has_a_file(tmp_path: Path) ->
 
 @pytest.mark.parametrize("error", [SafetyStop("too near the wall"), ValueError("a bug")])
 def test_guard_that_refuses_or_breaks_stops_the_arm(error: Exception) -> None:
-    class Refuses:
-        def admit(self, target: ArmTarget, reading: ArmReading) -> ArmTarget:
-            raise error
+    def refuses(target: ArmTarget) -> ArmTarget:
+        raise error
 
     side = SimpleSide()
-    with served(side, guard=Refuses()) as running, contextlib.closing(ZmqArm(running.url)) as arm:
+    with (
+        served(side, guard=Gate(refuses)) as running,
+        contextlib.closing(ZmqArm(running.url)) as arm,
+    ):
         arm.connect()
         arm.command(pose(y=0.1))
         until(lambda: arm.state(10.0).mode == "stopped", "the arm stops")
@@ -272,7 +279,7 @@ def test_duplicate_reordered_and_expired_commands_are_dropped_and_counted(
 
 def test_another_protocol_robot_or_owner_is_refused(running: Served, arm: ZmqArm) -> None:
     dealer = Dealer(running.url)
-    with pytest.raises(SpecMismatch, match="arm protocol 99, this one 1"):
+    with pytest.raises(SpecMismatch, match="arm protocol 99, this one 2"):
         dealer.call("hello", {"arm_protocol": 99, "robot": ""}, 5.0)
     dealer.close()
     with pytest.raises(SpecMismatch, match="'simple', not 'left'"):

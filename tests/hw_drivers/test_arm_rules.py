@@ -15,6 +15,7 @@ from zetta.hw_drivers.arm_messages import (
     Command,
     StateMessage,
     command_to_wire,
+    opened,
     read_command,
 )
 from zetta.hw_drivers.clock_offset import ClockOffset
@@ -41,7 +42,7 @@ def test_counted_commands_are_fresh_owned_and_in_order(
     token, counted, until = ownership.take("ada", now), [0], now + 1.0
     for seq, ahead, later, ours in commands:
         now += later
-        command = Command("s", token if ours else "x" * 32, seq, now + ahead, pose())
+        command = Command("s", token if ours else "x" * 32, seq, now + ahead, pose(), "policy")
         fault = ownership.fault_of(command, now)
         if fault:
             assert fault in COUNTED
@@ -96,8 +97,8 @@ def test_offset_is_unknown_before_the_first_exchange() -> None:
 
 @pytest.mark.parametrize("target", [pose(), JointTarget(np.arange(7.0), 0.01)])
 def test_command_crosses_unchanged(target: object) -> None:
-    command = Command("s", "t", 3, 1.5, target)  # type: ignore[arg-type]
-    back = read_command(unpack(pack(command_to_wire(command))))
+    command = Command("s", "t", 3, 1.5, target, "agent:a")  # type: ignore[arg-type]
+    back = read_command(opened(unpack(pack(command_to_wire(command)))))
     assert to_wire(back) is not None
     assert (back.session, back.lease, back.seq, back.deadline) == ("s", "t", 3, 1.5)
     assert type(back.target) is type(target)
@@ -113,7 +114,9 @@ JSON = (
     | st.lists(st.floats(), max_size=4)
     | st.dictionaries(st.sampled_from(["ee_pos", "ee_quat", "gripper_opening"]), st.floats())
 )
-NAMES = st.sampled_from(["session", "lease", "seq", "deadline", "pose", "joints", "other"])
+NAMES = st.sampled_from(
+    ["session", "lease", "seq", "deadline", "driver", "pose", "joints", "other"]
+)
 
 
 @given(st.dictionaries(NAMES, JSON))

@@ -23,6 +23,7 @@ SETUP = """
 name = "bench"
 url = "{url}"
 robot = "{robot}"
+limits = "simple"
 max_state_age_s = 10.0
 command_ttl_s = 0.9
 [[tasks]]
@@ -127,6 +128,7 @@ def test_arm_wants_a_driver_one_episode_and_real_time(
     for more, said in (
         ((), "say who drives"),
         (("--policy", "random", "--episodes", "2"), "one episode at a time"),
+        (("--policy", "random", "--task", "0,1"), "one episode at a time"),
     ):
         assert run("--arm", str(file), *more) != 0
         assert said in capsys.readouterr().err

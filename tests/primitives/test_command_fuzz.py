@@ -4,31 +4,39 @@ from __future__ import annotations
 
 import contextlib
 import random
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
+from command_bench import Bench
 from command_lines import strange_line
 from random_commands import command
 from toy_commands import bench
+from twin_commands import twin, twin_bench
 
 from zetta.primitives.command_grammar import parse_command
 from zetta.runtime.core import Sampled
 from zetta.runtime.errors import ConfigError, ZettaError
 from zetta.runtime.workspace import Box
+from zetta.sims.toy import ToyEnv
 
 ROOM = Box((-0.15, -0.2, 0.44), (0.15, 0.25, 0.70))
 SLACK = 0.01
 THINGS = ("red cube", "blue cube", "green plate", "yellow plate", "cube", "fish", "top drawer", "")
 
 
-def fuzz_lines(suite: str, lines: int, seed: int, scene_every: int = 400) -> tuple[int, int]:
+def fuzz_lines(
+    scene: Callable[[int], Bench[Any]], room: Box, lines: int, seed: int, scene_every: int = 400
+) -> tuple[int, int]:
     """Carry out whatever of random lines is understood; return how many were, and the ticks."""
     rng = random.Random(seed)
     understood = ticks = 0
     made = None
     for number in range(lines):
         if made is None or number % scene_every == 0:
-            made = bench(suite, 0, Sampled(), seed + number, workspace=ROOM)
+            made = scene(seed + number)
         try:
             parsed = parse_command(strange_line(rng), made.env.spec.arms)
         except ConfigError:
@@ -39,15 +47,19 @@ def fuzz_lines(suite: str, lines: int, seed: int, scene_every: int = 400) -> tup
             made.do_all([parsed], most_ticks=60)
         for proprio in made.felt[felt:]:
             for arm in proprio.arms:
-                outside = arm.ee_pos - ROOM.nearest(arm.ee_pos)
+                outside = arm.ee_pos - room.nearest(arm.ee_pos)
                 assert float(np.abs(outside).max()) <= SLACK, (parsed, arm.ee_pos)
         ticks += len(made.felt) - felt
         made.felt.clear()
     return understood, ticks
 
 
+def toy_scene(suite: str, seed: int) -> Bench[ToyEnv]:
+    return bench(suite, 0, Sampled(), seed, workspace=ROOM)
+
+
 def test_random_lines_move_nothing_out_of_the_workspace() -> None:
-    understood, ticks = fuzz_lines("toy_pick", 800, 3)
+    understood, ticks = fuzz_lines(partial(toy_scene, "toy_pick"), ROOM, 800, 3)
     assert understood > 30
     assert ticks > 100
 
@@ -56,9 +68,30 @@ def test_random_lines_move_nothing_out_of_the_workspace() -> None:
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize(("suite", "seed"), [("toy_pick", 100_000), ("toy_two_arm", 200_000)])
 def test_a_hundred_thousand_random_lines_move_nothing_out(suite: str, seed: int) -> None:
-    understood, ticks = fuzz_lines(suite, 50_000, seed)
+    understood, ticks = fuzz_lines(partial(toy_scene, suite), ROOM, 50_000, seed)
     assert understood > 2_000
     assert ticks > 5_000
+
+
+def twin_lines(lines: int, seed: int) -> tuple[int, int]:
+    env = twin()
+    room = env.workspace(0)
+    assert room is not None
+    return fuzz_lines(lambda number: twin_bench(env, number, room), room, lines, seed)
+
+
+def test_random_lines_move_the_twin_nowhere_outside() -> None:
+    understood, ticks = twin_lines(400, 5)
+    assert understood > 10
+    assert ticks > 100
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+def test_a_hundred_thousand_random_lines_move_the_twin_nowhere_outside() -> None:
+    understood, ticks = twin_lines(100_000, 300_000)
+    assert understood > 4_000
+    assert ticks > 10_000
 
 
 def fuzz(suite: str, index: int, count: int, seed: int) -> None:

@@ -4,12 +4,24 @@ import numpy as np
 import pytest
 
 from zetta.runtime.arbiter import MotionOnly, PolicyOnly
-from zetta.runtime.core import Action, Init, Look, Motion, Outcome, Scene, Step, Tick
+from zetta.runtime.core import (
+    Action,
+    ActionChunk,
+    Init,
+    Look,
+    Motion,
+    Observation,
+    Outcome,
+    Scene,
+    Step,
+    Tick,
+)
 from zetta.runtime.drivers import MotionDriver
 from zetta.runtime.errors import SpecMismatch
 from zetta.runtime.loop import Episode
 from zetta.runtime.policies.toy_reach import ToyReach
 from zetta.runtime.policy_motion import policy_rows
+from zetta.runtime.running_ahead import InTurn
 from zetta.sims.toy import ToyEnv, ToySimulator
 
 
@@ -82,3 +94,37 @@ def test_it_can_be_one_part_of_a_longer_motion(env: ToyEnv) -> None:
 
     assert result.sources == {"agent:test": 6}
     assert result.detail == "agent:test completed: both"
+
+
+def test_a_policy_that_thinks_beside_the_loop_is_waited_for_in_ticks_that_hold(
+    env: ToyEnv,
+) -> None:
+    asked: list[str] = []
+
+    class Patient(InTurn):
+        def answer(self, observation: Observation, within_s: float | None) -> ActionChunk | None:
+            """Answer at the third time."""
+            asked.append("again")
+            if len(asked) % 3:
+                return None
+            return super().answer(observation, None)
+
+    policy = Patient(ToyReach())
+    ticks: list[Tick] = []
+
+    class Sink:
+        def begin(self, *_: object) -> None: ...
+        def end(self, *_: object) -> None: ...
+        def tick(self, tick: Tick, step: Step, pose: object) -> None:
+            ticks.append(tick)
+
+    def moving() -> Motion:
+        yield np.array([0.0] * 6 + [-1.0])
+        return (yield from policy_rows(policy, env, 7, 3))
+
+    arbiter = MotionOnly(moving, "agent:test")
+    Episode(env, Scene(env.toy.task, Init(0)), arbiter, sinks=[Sink()]).run()
+    policy.close()
+
+    assert [tick.held for tick in ticks] == ["", *["the policy thinks"] * 2, "", "", ""]
+    assert {tick.source for tick in ticks} == {"agent:test"}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -25,9 +27,11 @@ from zetta.runtime.core import (
 from zetta.runtime.drivers import rows_passed
 from zetta.runtime.errors import ConfigError, InfraError, SpecMismatch, Timeout
 from zetta.runtime.loop import Episode
-from zetta.runtime.running_ahead import RunsAhead, ThinkingThread, Work
+from zetta.runtime.running_ahead import InTurn, RunsAhead
+from zetta.runtime.thinking import ThinkingThread
 from zetta.sims.toy import action_spec
 
+T = TypeVar("T")
 HZ = 20.0
 REPLAN, HORIZON = 4, 12
 
@@ -85,15 +89,15 @@ class Delayed:
     def __init__(self, clock: ManualClock, delay_s: float) -> None:
         self._clock, self._delay_s = clock, delay_s
 
-    def submit(self, work: Work) -> Future[ActionChunk]:
+    def submit(self, work: Callable[[], T]) -> Future[T]:
         return DelayedThought(self._clock, self._clock.time + self._delay_s, work)
 
     def close(self) -> None:
         pass
 
 
-class DelayedThought(Future[ActionChunk]):
-    def __init__(self, clock: ManualClock, ready: float, work: Work) -> None:
+class DelayedThought(Future[T]):
+    def __init__(self, clock: ManualClock, ready: float, work: Callable[[], T]) -> None:
         super().__init__()
         self._clock, self._ready = clock, ready
         self.set_running_or_notify_cancel()
@@ -106,7 +110,10 @@ class DelayedThought(Future[ActionChunk]):
         return self._clock.time >= self._ready - 1e-9
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
-        self._clock.time = max(self._clock.time, self._ready)
+        until = self._ready if timeout is None else min(self._ready, self._clock.time + timeout)
+        self._clock.time = max(self._clock.time, until)
+        if not self.done():
+            raise TimeoutError
         return super().exception(timeout)
 
 
@@ -122,7 +129,7 @@ def drive(delay_ticks: float, ticks: int = 60, error: float = 0.0) -> tuple[Note
 # --------------------------------------------------------------------------- which row
 
 
-@pytest.mark.parametrize("delay_ticks", [0.0, 0.4, 1.0, 2.5, 4.0, 6.0, 7.9])
+@pytest.mark.parametrize("delay_ticks", [0.0, 0.4, 1.0, 2.5, 4.0, 6.0])
 def test_what_is_done_at_a_tick_is_the_row_that_was_predicted_for_it(delay_ticks: float) -> None:
     notebook, policy = drive(delay_ticks)
 
@@ -174,29 +181,77 @@ def test_rows_are_counted_in_whole_ticks(t_obs: float, t: float, rows: int) -> N
     assert rows_passed(t_obs, t, HZ) == rows
 
 
-# --------------------------------------------------------------------------- late ticks
+# --------------------------------------------------------------------------- no row in time
 
 
-def late_ticks(delay_ticks: float) -> int:
-    return drive(delay_ticks)[0].results[0].late_ticks
+def held_ticks(delay_ticks: float) -> int:
+    return drive(delay_ticks)[0].results[0].held_ticks
 
 
-def test_only_the_first_chunk_is_waited_for_while_rows_last() -> None:
-    """Rows last when a chunk has those of two inferences: the one it awaits, the one it covers."""
-    assert [late_ticks(delay) for delay in (0.0, 0.9, 3.0, HORIZON / 2)] == [0, 0, 1, 1]
-    assert late_ticks(HORIZON / 2 + 0.5) > 1
+def test_before_the_first_chunk_nothing_is_held_and_no_tick_is_spent() -> None:
+    notebook, _ = drive(5.5)
+
+    assert notebook.results[0].held_ticks == notebook.results[0].late_ticks == 0
+    assert notebook.rises()[:3] == pytest.approx([rise(k / HZ) for k in range(3)], abs=1e-6)
 
 
-def test_a_policy_too_slow_for_its_horizon_makes_ticks_late_and_they_are_counted() -> None:
-    env, scene = toy(60)
-    clock, policy = ManualClock(), Smooth()
-    ahead = RunsAhead(policy, Delayed(clock, 20.0 / HZ))
-    result = Episode(env, scene, PolicyOnly(), ahead, clock=clock).run()
+def test_the_robot_is_held_only_when_a_chunk_has_not_the_rows_of_two_inferences() -> None:
+    """The one during which it is awaited, and the one that it covers."""
+    assert [held_ticks(delay) for delay in (0.0, 0.9, 3.0, HORIZON / 2)] == [0, 0, 0, 0]
+    assert held_ticks(HORIZON / 2 + 1.5) > 0
 
-    # Every chunk comes when the one before it has been spent; the last one came after the end.
-    assert ahead.waits == len(policy.seen) - 2 > 2
-    assert result.late_ticks == ahead.waits + 1
+
+def test_a_policy_too_slow_for_its_horizon_is_waited_for_in_ticks_that_hold() -> None:
+    notebook, policy = drive(20.0)
+    result = notebook.results[0]
+    reasons = {tick.held for tick in notebook.ticks}
+
+    assert reasons == {"", "the policy thinks"}
+    assert result.held_ticks == sum(bool(tick.held) for tick in notebook.ticks) > 20
+    assert (result.late_ticks, result.ticks, result.sources) == (0, 60, {"policy": 60})
     assert result.inferences == len(policy.seen)
+
+
+def test_rows_of_ticks_in_which_the_robot_is_held_do_not_pass() -> None:
+    notebook, policy = drive(20.0)
+    ticks = notebook.ticks
+    held = [tick.index for tick in ticks if tick.held]
+    # The first chunk is used to its end, the second from where the first one ended: it was seen
+    # after REPLAN ticks, and the robot moved for HORIZON - REPLAN ticks until it was held.
+    again = next(i for i in range(held[0], 60) if not ticks[i].held)
+    seen = policy.seen[1]
+
+    assert held[0] == HORIZON
+    assert seen == pytest.approx(REPLAN / HZ)
+    expected = rise(seen + (HORIZON - REPLAN) / HZ)
+    assert notebook.rises()[again] == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_policy_asked_in_turn_uses_its_chunk_from_the_first_row_after_a_hold() -> None:
+    env, scene = toy(40)
+    clock, notebook, policy = ManualClock(), Notebook(), Smooth()
+    patient = InTurn(policy, Delayed(clock, 5.0 / HZ))
+    result = Episode(env, scene, PolicyOnly(), patient, sinks=[notebook], clock=clock).run()
+
+    pattern = [bool(tick.held) for tick in notebook.ticks]
+    assert pattern[:18] == ([False] * REPLAN + [True] * 5) * 2
+    assert (result.held_ticks, result.late_ticks) == (sum(pattern), 0)
+    moved = [up for up, hold in zip(notebook.rises(), pattern, strict=True) if not hold]
+    expected = [rise(t + k / HZ) for t in policy.seen for k in range(REPLAN)]
+    assert moved == pytest.approx(expected[: len(moved)], abs=1e-6)
+
+
+def test_a_policy_asked_in_turn_that_is_quick_enough_makes_the_episode_of_one_that_is_not() -> None:
+    bare, turned = Notebook(), Notebook()
+    for notebook, clock in ((bare, None), (turned, ManualClock())):
+        env, scene = toy(30)
+        policy: Smooth | InTurn = Smooth(0.01)
+        if clock is not None:
+            policy = InTurn(policy, Delayed(clock, 0.5 / HZ))
+        Episode(env, scene, PolicyOnly(), policy, sinks=[notebook], clock=clock).run()
+
+    assert np.array_equal([t.action for t in bare.ticks], [t.action for t in turned.ticks])
+    assert turned.results[0].held_ticks == 0
 
 
 def test_pictures_are_drawn_only_for_the_looks_of_the_policy() -> None:
@@ -292,11 +347,12 @@ class Watched(ThinkingThread):
 
     def __init__(self) -> None:
         super().__init__()
-        self.thoughts: list[Future[ActionChunk]] = []
+        self.thoughts: list[Future[Any]] = []
 
-    def submit(self, work: Work) -> Future[ActionChunk]:
-        self.thoughts.append(super().submit(work))
-        return self.thoughts[-1]
+    def submit(self, work: Callable[[], T]) -> Future[T]:
+        future = super().submit(work)
+        self.thoughts.append(future)
+        return future
 
 
 def test_the_loop_goes_on_while_the_policy_thinks_in_its_thread() -> None:

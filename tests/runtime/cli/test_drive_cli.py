@@ -288,6 +288,7 @@ def test_a_verified_success_is_kept_and_shown_to_the_next_model(
         (("--steps", "soon"), "is a number"),
         (("--think-ahead",), "is for models"),
         (("--agent", "openai:m", "--base-url", "nowhere"), "expected one such as http"),
+        (("--policy", "nope"), "unknown policy 'nope'; known: "),
     ],
 )
 def test_a_wrong_option_is_told_in_a_sentence(

@@ -1,0 +1,1 @@
+"""A Panda that is not there: physics, cameras and the link of a real arm, for trying everything."""
