@@ -16,7 +16,6 @@ from zetta.hw_drivers.twin.world import TwinWorld
 from zetta.runtime.cli import output
 from zetta.runtime.cli.arms_serve import status_line, told_regularly
 from zetta.runtime.cli.ending import wish_to_end
-from zetta.runtime.cli.graphics import choose_graphics
 from zetta.runtime.errors import ConfigError, suggest
 
 TWINS: Final = ("panda",)
@@ -72,7 +71,6 @@ def serve(wish: TwinWish, as_json: bool) -> None:
     settings, limits = wish.settings(), load_limits(wish.arm)
     if wish.setup is not None and wish.setup.exists():
         raise ConfigError(f"{wish.setup} exists already; choose another file for the set-up")
-    output.note(choose_graphics("twin"))  # for the process that draws
     # The limits are those of a real arm: what runs here keeps them there.
     facts = TwinSide(TwinWorld(settings.seed), robot=settings.robot).facts
     guard = KernelGuard(limits, facts)
