@@ -20,6 +20,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "estop": ("arms_estop", "stop one arm or many, at once"),
     "clear": ("arms_clear", "clear a latched stop, after looking at the arm"),
     "approve": ("arms_approve", "let a target go that waits for a person"),
+    "audit": ("arms_audit", "check the audit log of an arm, and count what is in it"),
     "record": ("arms_record", "write down states and pictures, touching nothing"),
     "calibrate": ("arms_calibrate", "measure what a camera sees and where it is"),
     "camera": ("arms_camera", "send the pictures of a camera on this machine"),

@@ -27,6 +27,7 @@ BUILT_IN: Final[Mapping[str, tuple[str, tuple[str, ...], str]]] = {
     "deoxys:": ("a Franka behind deoxys: deoxys:PC,NUC", ("google.protobuf",), "arms"),
     "lekiwi:": ("LeRobot's LeKiwi, SO-100, SO-101 behind its host: lekiwi:FILE", (), ""),
     "lerobot:": ("an arm of LeRobot on this computer: lerobot:FILE", ("lerobot",), ""),
+    "twin:": ("a Panda that is not there, with physics and cameras", ("mujoco",), "drive"),
     "python:": ("your own: python:MODULE:FACTORY", (), ""),
 }
 """Driver, what it is, the packages that it needs, and the extra that brings them."""
@@ -66,7 +67,7 @@ def command(
     as_json: AsJson = False,
 ) -> None:
     """List drivers and limits; with URLs or --setup-dir also which arms answer. Nothing moves."""
-    drivers = tuple(_driver(name) for name in sorted({"simple", *registry.names("arms")}))
+    drivers = tuple(_driver(name) for name in sorted({"simple", "twin:", *registry.names("arms")}))
     answers = answers_of(_asked(urls or [], setup_dir, client_keys(keys)))
     if as_json:
         _emit(drivers, answers)

@@ -11,7 +11,16 @@ import numpy as np
 
 from zetta.runtime import registry
 from zetta.runtime.cli import output
-from zetta.runtime.core import ArmState, Observation, Policy, PolicySpec, Proprio, read_only
+from zetta.runtime.core import (
+    ArmState,
+    Array,
+    Camera,
+    Observation,
+    Policy,
+    PolicySpec,
+    Proprio,
+    read_only,
+)
 
 INSTRUCTION: Final = "pick up the red cube and place it on the plate"
 CALLS: Final = 5
@@ -23,6 +32,9 @@ RESTING: Final = ArmState(
     gripper_opening=0.08,
 )
 """A hand that points down and is open; nobody moves."""
+
+LOOKS_DOWN: Final = np.diag([1.0, -1.0, -1.0, 1.0])
+"""Pose of every camera: at the origin of the world, optical axis down."""
 
 
 def served_report(url: str) -> dict[str, output.Json]:
@@ -90,4 +102,13 @@ def _made_up(spec: PolicySpec) -> Observation:
         for c in spec.cameras
         if spec.depth
     }
-    return Observation(Proprio(0.0, (RESTING,)), INSTRUCTION, grey, depth)
+    cameras = {
+        c.name: Camera(c.name, read_only(_pinhole(c.height, c.width)), read_only(LOOKS_DOWN))
+        for c in spec.cameras
+    }
+    return Observation(Proprio(0.0, (RESTING,)), INSTRUCTION, grey, depth, cameras)
+
+
+def _pinhole(height: int, width: int) -> Array:
+    """Return the matrix of a camera that sees as far up as to the side. Shape (3, 3)."""
+    return np.array([[width, 0.0, width / 2], [0.0, width, height / 2], [0.0, 0.0, 1.0]])
