@@ -10,6 +10,7 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 
 from zetta.hw_drivers.arm import ArmFacts, ArmReading
+from zetta.hw_drivers.arm_check_numbers import WIDEST_M, outside, wrong_clock, wrong_numbers
 from zetta.hw_drivers.arm_guard import check_fit
 from zetta.hw_drivers.arm_limits import load_limits
 from zetta.hw_drivers.arm_messages import (
@@ -21,11 +22,11 @@ from zetta.hw_drivers.arm_messages import (
     opened,
     sealed,
 )
+from zetta.hw_drivers.arm_person import hello
 from zetta.hw_drivers.arm_setup import ArmSetup
 from zetta.hw_drivers.arm_sockets import Newest
 from zetta.hw_drivers.camera_sources import open_camera
 from zetta.hw_drivers.clock_offset import ClockOffset
-from zetta.hw_drivers.zmq_arm import hello
 from zetta.runtime.curve_keys import ClientKeys
 from zetta.runtime.errors import ConfigError, InfraError, SpecMismatch, ZettaError
 from zetta.runtime.transport import Dealer
@@ -36,11 +37,11 @@ State: TypeAlias = Literal["good", "note", "wrong"]
 WATCHED_S: Final = 1.0
 """How long the stream of states is watched."""
 BEATS: Final = 8
-FARTHEST_M: Final = 3.0
-"""No table-top arm reaches so far; a pose beyond it is in other units."""
-LARGEST_RAD: Final = 4.0 * math.pi
-WIDEST_M: Final = 0.5
 OLDEST_S: Final = 0.1
+TWIN_MODEL: Final = "twin"
+"""How models of arms begin that are not there; their pictures have no noise."""
+FIRST_S: Final = 5.0
+"""How old the first picture of a camera may be: it is only compared with the next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,8 @@ def check_arm(
         found.append(_own_limits(setup, welcome.arm))
         if "pose" not in welcome.arm.accepts:
             found.append(Finding("targets", "wrong", f"takes {welcome.arm.accepts}, not poses"))
-        found += [_camera(name, setup, keys) for name in setup.cameras]
+        drawn = welcome.arm.model.startswith(TWIN_MODEL)
+        found += [_camera(name, setup, keys, drawn) for name in setup.cameras]
     return tuple(found)
 
 
@@ -168,9 +170,12 @@ def _states(
         return [Finding("state", "wrong", f"no state: {why}")]
     now = time.monotonic()
     age = now + offset.seconds - last.reading.t
+    t_passed = last.reading.t - first.reading.t
+    odd = wrong_clock(now - began, t_passed, age, offset.bound(now))
     hz = (last.number - first.number) / max(now - began, 1e-9)
     held = f", held by {last.owner}" if last.owner else ", held by nobody"
     return [
+        *([Finding("times", "wrong", odd)] if odd else []),
         Finding("state", "good" if age < OLDEST_S else "wrong", f"{1000.0 * age:.0f} ms old{held}"),
         Finding("state rate", "good" if hz > 0.5 * welcome.state_hz else "note", f"{hz:.0f} Hz"),
         _mode(last.reading),
@@ -186,30 +191,25 @@ def _mode(reading: ArmReading) -> Finding:
 
 def units(reading: ArmReading, facts: ArmFacts) -> list[Finding]:
     """Say which numbers of a reading cannot be in the units that they should be in."""
-    wrong = []
-    norm = float(np.linalg.norm(reading.ee_quat))
-    if not abs(norm - 1.0) < 1e-2:
-        wrong.append(f"the quaternion has length {norm:g}")
-    if not float(np.linalg.norm(reading.ee_pos)) < FARTHEST_M:
-        wrong.append(f"the hand is at {reading.ee_pos.round(2).tolist()}: metres are wanted")
-    if not float(np.abs(reading.joint_pos).max(initial=0.0)) < LARGEST_RAD:
-        wrong.append(f"a joint stands at {np.abs(reading.joint_pos).max():g}: radians are wanted")
-    if len(reading.joint_pos) != len(facts.joints):
-        wrong.append(f"{len(reading.joint_pos)} joints report, {len(facts.joints)} have names")
-    if not -0.01 <= reading.gripper_opening < WIDEST_M:
-        wrong.append(f"the gripper is open by {reading.gripper_opening:g}: metres are wanted")
+    wrong = wrong_numbers(reading, facts)
     if wrong:
         return [Finding("units", "wrong", "; ".join(wrong))]
-    return [Finding("units", "good", "SI, as far as the numbers tell")]
+    found = [Finding("units", "good", "SI, as far as the numbers tell")]
+    far = outside(reading, facts)
+    if far > 0.0:
+        said = f"{100.0 * far:.1f} cm outside its workspace; guide it back before it is driven"
+        found.append(Finding("hand", "note", said))
+    return found
 
 
-def _camera(name: str, setup: ArmSetup, keys: ClientKeys | None) -> Finding:
+def _camera(name: str, setup: ArmSetup, keys: ClientKeys | None, drawn: bool) -> Finding:
     label = f"camera {name}"
     try:
         source = open_camera(name, setup.cameras[name], keys)
     except (ZettaError, ConfigError) as error:
         return Finding(label, "wrong", str(error))
     try:
+        first = source.latest(FIRST_S)
         time.sleep(2.0 * setup.max_frame_age_s)  # the first picture says nothing about the next
         frame = source.latest(setup.max_frame_age_s)
     except ZettaError as error:
@@ -218,7 +218,8 @@ def _camera(name: str, setup: ArmSetup, keys: ClientKeys | None) -> Finding:
         source.close()
     if int(np.ptp(frame.image)) < 8:
         return Finding(label, "wrong", "the picture has one colour only; is the lens covered?")
-    age = time.monotonic() - frame.t
-    return Finding(
-        label, "good", f"{frame.image.shape[1]} x {frame.image.shape[0]}, {age:.2f} s old"
-    )
+    size = f"{frame.image.shape[1]} x {frame.image.shape[0]}"
+    if not drawn and frame.t > first.t and np.array_equal(frame.image, first.image):
+        said = f"{size}, the same picture again and again; a real camera has noise: is it frozen?"
+        return Finding(label, "note", said)
+    return Finding(label, "good", f"{size}, {time.monotonic() - frame.t:.2f} s old")

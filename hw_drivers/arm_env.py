@@ -117,6 +117,7 @@ class ArmEnv:
         self._started, self._ticks = 0.0, 0
         self._ended = "not begun"
         self._driver = "policy"
+        self._seen: ArmReading | None = None
 
     @property
     def spec(self) -> EnvSpec:
@@ -169,8 +170,11 @@ class ArmEnv:
                 f"({', '.join(self._spec.action.names)}), got {row.tolist()!r:.80}; "
                 "nothing is padded"
             )
-        reading = self._usable(self._setup.max_state_age_s)
-        self._arm.command(self.target(row, reading), self._setup.command_ttl_s, self._driver)
+        self._usable(self._setup.max_state_age_s)
+        # From the state that whoever acts has seen: the arm has gone on since, and a hold that is
+        # taken from elsewhere than it was decided on swings to and fro.
+        assert self._seen is not None
+        self._arm.command(self.target(row, self._seen), self._setup.command_ttl_s, self._driver)
         self._ticks += 1
         if self._ticks >= self._scene.task.max_steps:
             self._ended = "budget"
@@ -284,6 +288,7 @@ class ArmEnv:
         )
 
     def _proprio(self, reading: ArmReading) -> Proprio:
+        self._seen = reading
         hand = self._setup.T_world_base @ Pose(reading.ee_pos, reading.ee_quat)
         state = ArmState(
             ee_pos=read_only(hand.pos),

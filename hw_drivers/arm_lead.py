@@ -29,6 +29,8 @@ from zetta.runtime.errors import ConfigError, SafetyStop
 
 GAIN: Final = 0.1
 """Share of its distance from the middle between two messages by which a tick comes earlier."""
+SHORTEST: Final = 0.9
+"""Share of a tick that must pass after one; a kernel takes much less for the same tick again."""
 FASTEST: Final = 0.02
 """Share of a tick by which it comes earlier or later at most."""
 
@@ -102,7 +104,8 @@ class Lead:
         """Take the newest target; it replaces the one before."""
         self._counts["superseded"] += self._fresh
         if not self._ticks():
-            self._due = now + self._guard.tick_s / 2.0
+            tick_s = self._guard.tick_s
+            self._due = max(now + tick_s / 2.0, self._ticked + SHORTEST * tick_s)
         self._asked, self._fresh, self._fed = asked, True, now
 
     def begin(self) -> None:
@@ -172,7 +175,7 @@ class Lead:
             off = (now - self._fed) % period - period / 2.0
             most = FASTEST * period
             period -= min(max(GAIN * off, -most), most)
-        self._due += period
+        self._due = max(self._due + period, now + SHORTEST * self._guard.tick_s)
 
     def _ticks(self) -> bool:
         if self._guard.tick_s == 0.0:

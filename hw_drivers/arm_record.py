@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from zetta.hw_drivers.arm_messages import Beat, Welcome, beside
+from zetta.hw_drivers.arm_messages import Beat, Welcome, beside, opened, sealed
 from zetta.hw_drivers.arm_person import hello
 from zetta.hw_drivers.arm_record_file import RecordingHeader, columns_of, write_header
 from zetta.hw_drivers.arm_record_tapes import (
@@ -157,10 +157,12 @@ class Recorder:
 
     def _beat(self) -> None:
         t0 = time.monotonic()
-        beat = from_wire(Beat, self._dealer.call("beat", {"lease": ""}, BEAT_S))
+        answer = self._dealer.call("beat", sealed({"lease": ""}), BEAT_S)
+        t3 = time.monotonic()
+        beat = from_wire(Beat, opened(answer))
         if beat.session != self._session:  # a new start may be a new clock
             self._session, self._clocks = beat.session, ClockOffset()
-        self._clocks.add(t0, beat.t_received, beat.t_sent, time.monotonic())
+        self._clocks.add(t0, beat.t_received, beat.t_sent, t3)
 
     def _ours(self, t_robot: float) -> float:
         return t_robot - self._clocks.seconds - self.began

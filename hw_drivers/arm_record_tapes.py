@@ -21,7 +21,7 @@ from PIL import Image as Pillow
 from PIL import UnidentifiedImageError
 
 from zetta.hw_drivers.arm import ArmFacts
-from zetta.hw_drivers.arm_messages import MAX_BYTES, StateMessage
+from zetta.hw_drivers.arm_messages import MAX_BYTES, StateMessage, opened
 from zetta.hw_drivers.arm_record_file import EVENTS, STATES, row_of
 from zetta.hw_drivers.camera_stream import CAMERA_PROTOCOL, FrameMessage, decoded, encoded
 from zetta.hw_drivers.cameras import CameraSource
@@ -148,8 +148,8 @@ class StateTape(Tape):
             self._rows.flush()
             return
         try:
-            self._take(from_wire(StateMessage, unpack(raw)))
-        except SpecMismatch as error:
+            self._take(from_wire(StateMessage, opened(unpack(raw))))
+        except (SpecMismatch, InfraError) as error:
             self.trouble = str(error)
 
     def finish(self) -> None:

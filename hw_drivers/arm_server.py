@@ -345,7 +345,7 @@ class ArmServer:
                 by, token = name_of(given, "by"), name_of(given, "token")
                 self._guard.approve(token, by, now)
                 return {"approved": token}
-        raise SpecMismatch(f"nothing here does {request.do!r:.40}")
+        raise InfraError(f"nothing here does {request.do!r:.40}; was it spoiled on its way?")
 
     def _welcome(self) -> Welcome:
         settings, ports = self._settings, (self._states.endpoint, self._stop.endpoint)

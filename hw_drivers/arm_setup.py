@@ -148,6 +148,9 @@ class ArmSetup:
     limits: str = ""
     """Limits of this very arm in its cell: a file (.toml), or a name that comes with zetta. Nobody
     drives an arm by this set-up without them."""
+    calibration: str = ""
+    """File of what was measured of its cameras (`zetta arms calibrate`), which replaces what stands
+    here; from where the set-up is."""
     tasks: tuple[TaskSetup, ...] = ()
     action: ActionSetup = field(default_factory=ActionSetup)
     cameras: Mapping[str, CameraSetup] = field(default_factory=dict)
@@ -219,15 +222,33 @@ class CalibratedCamera:
     T_parent_cam: Matrix
 
 
-def read_setup(path: Path, calibration: Path | None = None) -> ArmSetup:
-    """Return the set-up of a TOML file; `calibration` (TOML) replaces what it measures.
+def declared_setup(path: Path) -> ArmSetup:
+    """Return the set-up of a TOML file as it stands there, without what was measured.
 
     Raises:
-        ConfigError: a file cannot be read, or something in it is unknown, missing or odd.
+        ConfigError: the file cannot be read, or something in it is unknown, missing or odd.
     """
     setup = _read(path, ArmSetup)
     if setup.limits.endswith(".toml"):  # a file is meant from where the set-up is
         setup = replace(setup, limits=str(path.parent / setup.limits))
+    if setup.calibration:
+        setup = replace(setup, calibration=str(path.parent / setup.calibration))
+    return setup
+
+
+def read_setup(path: Path, calibration: Path | None = None) -> ArmSetup:
+    """Return the set-up of a TOML file, with what was measured of its cameras.
+
+    Args:
+        path: the set-up.
+        calibration: file of what was measured; the one that the set-up names if it is None.
+
+    Raises:
+        ConfigError: a file cannot be read, or something in it is unknown, missing or odd.
+    """
+    setup = declared_setup(path)
+    if calibration is None and setup.calibration:
+        calibration = Path(setup.calibration)
     if calibration is None:
         return setup
     measured = _read(calibration, Calibration).cameras

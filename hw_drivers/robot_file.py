@@ -14,7 +14,7 @@ from typing import Final, cast
 
 from zetta.hw_drivers.arm import ArmFacts, ArmReading, ArmTarget, RobotSide
 from zetta.hw_drivers.arm_guard import check_fit
-from zetta.hw_drivers.arm_limits import Limits, shipped_limits
+from zetta.hw_drivers.arm_limits import Limits, load_limits, shipped_limits
 from zetta.hw_drivers.arm_messages import COMMAND_PORT, Endpoints
 from zetta.hw_drivers.arm_server import ServerSettings
 from zetta.hw_drivers.arm_serving import GuardSettings
@@ -27,6 +27,8 @@ from zetta.runtime.transport import check_bind
 
 SIMPLE: Final = "simple"
 """The arm of pure numpy, for trying the link without a robot."""
+TWIN: Final = "twin:"
+"""Before the name of an arm whose digital twin is served; a Panda's if there is none."""
 OF_FILES: Final = ("lekiwi:", "lerobot:")
 """Drivers that are named by a file."""
 
@@ -38,7 +40,7 @@ class RobotFile:
     robot: str
     """Name of this very robot: set-ups insist on it."""
     driver: str
-    """`simple`, or a name of `zetta arms list`, such as `deoxys:PC,NUC` or `python:MODULE:MAKE`."""
+    """`simple`, `twin:`, or a name of `zetta arms list`: `deoxys:PC,NUC`, `python:MODULE:MAKE`."""
     limits: str
     """Name of an arm whose limits come with zetta, or a file. No arm is served without."""
     options: Mapping[str, object] = field(default_factory=dict)
@@ -133,6 +135,15 @@ def read_robot_file(path: Path) -> RobotFile:
         return _placed(from_json(RobotFile, plain), path.parent)
     except (SpecMismatch, ConfigError) as error:
         raise ConfigError(f"{path}: {error}") from error
+
+
+def limits_of(robot: RobotFile) -> Limits:
+    """Return the limits that are declared.
+
+    Raises:
+        ConfigError: no such limits, or something in them is odd.
+    """
+    return load_limits(Path(robot.limits) if robot.limits.endswith(".toml") else robot.limits)
 
 
 def open_side(robot: RobotFile, limits: Limits) -> RobotSide:

@@ -15,6 +15,7 @@ from zetta.hw_drivers.arm_setup import ArmSetup
 from zetta.hw_drivers.camera_stream import CAMERA_PORT
 from zetta.hw_drivers.twin.door import DOOR_PORT, Door
 from zetta.hw_drivers.twin.faults import Fault, Faults, world_faults
+from zetta.hw_drivers.twin.link_faults import FaultyLink, WrongClock, link_faults
 from zetta.hw_drivers.twin.pictures import Pictures
 from zetta.hw_drivers.twin.scene import EYES
 from zetta.hw_drivers.twin.setups import twin_setup
@@ -94,7 +95,8 @@ class Twin:
         """
         self.settings, self._guard, self._began_anew = settings, guard, began_anew
         keys = None if settings.keys is None else read_server_keys(settings.keys)
-        self.side = TwinSide(TwinWorld(settings.seed), clock, settings.robot)
+        self.link, self.clock = FaultyLink(settings.seed), WrongClock(base=clock)
+        self.side = TwinSide(TwinWorld(settings.seed), self.clock, settings.robot)
         self._opened: list[ArmServer | Pictures | Door] = []
         try:
             self.server = ArmServer(
@@ -102,7 +104,8 @@ class Twin:
                 guard,
                 ServerSettings(settings.endpoints(), latch=settings.latch),
                 keys,
-                clock,
+                self.clock,
+                self.link.sockets,
             )
             self._opened.append(self.server)
             self.pictures = Pictures(
@@ -110,6 +113,8 @@ class Twin:
             )
             self._opened.append(self.pictures)
             self.faults = Faults(world_faults(self.side, self.pictures))
+            for fault in link_faults(self.link, self.clock):
+                self.faults.add(fault)
             for fault in faults(self) if faults is not None else ():
                 self.faults.add(fault)
             self.door = Door(

@@ -11,7 +11,7 @@ import numpy as np
 import typer
 
 from zetta.hw_drivers.arm_record_file import read_picture
-from zetta.hw_drivers.arm_setup import ArmSetup, CalibratedCamera, CameraSetup, read_setup
+from zetta.hw_drivers.arm_setup import ArmSetup, CalibratedCamera, CameraSetup, declared_setup
 from zetta.hw_drivers.calibration_board import Board, Finder, draw_sheet, write_sheet
 from zetta.hw_drivers.calibration_file import known_camera, rows, write_calibration
 from zetta.hw_drivers.calibration_hand import calibrate_hand
@@ -50,7 +50,10 @@ MarkerMm = Annotated[float, typer.Option(help="Side of a marker, mm; 0 for 26/35
 Dictionary = Annotated[str, typer.Option(help="Markers of the board.")]
 SetupPath = Annotated[Path, typer.Option(help="Set-up (TOML) that declares the camera.")]
 CameraName = Annotated[str, typer.Option(help="Name of the camera in the set-up.")]
-Out = Annotated[Path, typer.Option(help="File of calibrations; others in it stay.")]
+Out = Annotated[
+    Path | None,
+    typer.Option(help="File of calibrations, others in it stay; default that of the set-up."),
+]
 
 
 @app.command("board")
@@ -96,7 +99,7 @@ def intrinsics(
     pictures: Annotated[
         Path | None, typer.Argument(help="Folder of pictures, or a recording; none looks live.")
     ] = None,
-    out: Out = DEFAULT_OUT,
+    out: Out = None,
     squares: Squares = "7x5",
     square_mm: SquareMm = 35.0,
     marker_mm: MarkerMm = 0.0,
@@ -106,9 +109,10 @@ def intrinsics(
     as_json: AsJson = False,
 ) -> None:
     """Measure focal length and optical centre from pictures of the board, however it is held."""
-    declared = read_setup(setup)
+    declared = declared_setup(setup)
     drawn = _board(squares, square_mm, marker_mm, dictionary)
-    known = known_camera(declared, out, camera)
+    file = _file(out, declared)
+    known = known_camera(declared, file, camera)
     gathering = Gathering(drawn)
     if pictures is None:
         views_of(declared, camera, gathering, views, within)
@@ -125,12 +129,12 @@ def intrinsics(
             f"{known.width} x {known.height}; calibrate at the size that is used"
         )
     measured = CalibratedCamera(found.height, found.width, rows(found.K), known.T_parent_cam)
-    write_calibration(out, camera, measured, intrinsics_notes(found))
+    write_calibration(file, camera, measured, intrinsics_notes(found))
     if as_json:
-        output.emit({"camera": camera, "file": str(out), **intrinsics_json(found)})
+        output.emit({"camera": camera, "file": str(file), **intrinsics_json(found)})
     else:
         output.answer(intrinsics_text(found))
-        output.answer(f"written to {out}; next: zetta arms calibrate extrinsics")
+        output.answer(f"written to {file}; next: zetta arms calibrate extrinsics")
 
 
 @app.command("extrinsics")
@@ -144,7 +148,7 @@ def extrinsics(
         Path | None,
         typer.Option(help="File (TOML) of corners that the hand touched, for a lying board."),
     ] = None,
-    out: Out = DEFAULT_OUT,
+    out: Out = None,
     squares: Squares = "7x5",
     square_mm: SquareMm = 35.0,
     marker_mm: MarkerMm = 0.0,
@@ -156,10 +160,11 @@ def extrinsics(
     A wrist camera looks at a board that lies still. A fixed camera looks at a board that the hand
     holds, or, with --touched, at a lying one.
     """
-    declared = read_setup(setup)
+    declared = declared_setup(setup)
     drawn = _board(squares, square_mm, marker_mm, dictionary)
-    known = known_camera(declared, out, camera)
-    case = _Case(declared, camera, known, drawn, out)
+    file = _file(out, declared)
+    known = known_camera(declared, file, camera)
+    case = _Case(declared, camera, known, drawn, file)
     if touched is None:
         _from_hand(case, pairs, as_json)
     else:
@@ -241,6 +246,10 @@ def read_touches(path: Path) -> dict[int, Array]:
             raise ConfigError(f"{path}: {key} = {place!r} is no corner with a place in metres")
         touched[int(key)] = np.array(place, np.float64)
     return touched
+
+
+def _file(out: Path | None, setup: ArmSetup) -> Path:
+    return out or (Path(setup.calibration) if setup.calibration else DEFAULT_OUT)
 
 
 def _board(squares: str, square_mm: float, marker_mm: float, dictionary: str) -> Board:

@@ -24,10 +24,10 @@ from zetta.runtime.transport import Dealer
 
 BUILT_IN: Final[Mapping[str, tuple[str, tuple[str, ...], str]]] = {
     "simple": ("an arm of pure numpy, no robot", (), ""),
-    "twin:": ("an arm that is not there: twin:panda", ("robosuite", "mujoco"), "twin"),
     "deoxys:": ("a Franka behind deoxys: deoxys:PC,NUC", ("google.protobuf",), "arms"),
     "lekiwi:": ("LeRobot's LeKiwi, SO-100, SO-101 behind its host: lekiwi:FILE", (), ""),
     "lerobot:": ("an arm of LeRobot on this computer: lerobot:FILE", ("lerobot",), ""),
+    "twin:": ("a Panda that is not there, with physics and cameras", ("mujoco",), "drive"),
     "python:": ("your own: python:MODULE:FACTORY", (), ""),
 }
 """Driver, what it is, the packages that it needs, and the extra that brings them."""

@@ -15,11 +15,11 @@ from typing import Annotated, Final
 
 import typer
 
-from zetta.hw_drivers.arm_limits import Limits, load_limits
+from zetta.hw_drivers.arm_limits import Limits
 from zetta.hw_drivers.arm_messages import COMMAND_PORT
 from zetta.hw_drivers.arm_server import ArmServer
 from zetta.hw_drivers.arm_serving import guarded_server
-from zetta.hw_drivers.robot_file import RobotFile, open_side, read_robot_file
+from zetta.hw_drivers.robot_file import TWIN, RobotFile, limits_of, open_side, read_robot_file
 from zetta.runtime.cli import output
 from zetta.runtime.cli.arms_options import AsJson
 from zetta.runtime.cli.ending import wish_to_end
@@ -51,9 +51,6 @@ def command(
     write_setup: Annotated[
         Path | None, typer.Option(help="Twin: write the set-up that belongs to it here.")
     ] = None,
-    latch: Annotated[
-        Path | None, typer.Option(help="Twin: file in which a stop outlives it.")
-    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Serve an arm to programs until SIGTERM or Ctrl-C; the arm then holds.
@@ -65,34 +62,36 @@ def command(
             raise ConfigError(
                 "say what to serve: zetta arms serve ROBOT.toml, or --twin panda (docs/arms.md)"
             )
-        if robot is not None:
-            _serve(read_robot_file(robot), as_json)
-            return
-        output.note(choose_graphics("twin"))  # before its engine is imported
-        from zetta.runtime.cli.arms_serve_twin import TwinWish, serve
+        declared = read_robot_file(robot) if robot is not None else _twin(twin, seed, port, faults)
+        if declared.driver.startswith(TWIN):
+            output.note(choose_graphics("twin"))  # before its engine is imported
+            from zetta.runtime.cli.arms_serve_twin import serve
 
-        serve(TwinWish(twin, seed, port, faults, write_setup, latch), as_json)
+            serve(declared, limits_of(declared), write_setup, as_json)
+            return
+        if write_setup is not None:
+            raise ConfigError("--write-setup is for a twin; of an arm a person writes the set-up")
+        _serve(declared, limits_of(declared), as_json)
     except (ConfigError, SpecMismatch) as error:
         output.note(f"error: {error}")
         output.emit_failure(type(error).__name__, str(error))
         raise typer.Exit(EXIT_DECLARED_WRONG) from error
 
 
-def _serve(robot: RobotFile, as_json: bool) -> None:
-    if robot.driver.startswith("twin:"):
-        output.note(choose_graphics("twin"))
-        from zetta.runtime.cli import arms_serve_rehearsal
+def _twin(arm: str, seed: int, port: int, faults: str) -> RobotFile:
+    """Return the file that a twin would be declared in."""
+    options: dict[str, object] = {"seed": seed, "faults": faults}
+    return RobotFile("twin", f"{TWIN}{arm}", "panda", options, port=port)
 
-        arms_serve_rehearsal.serve(robot, as_json)
-        return
-    limits = load_limits(Path(robot.limits) if robot.limits.endswith(".toml") else robot.limits)
+
+def _serve(robot: RobotFile, limits: Limits, as_json: bool) -> None:
     keys = read_server_keys(Path(robot.keys)) if robot.keys else None
     with wish_to_end() as ending:
         output.note(f"connecting {robot.driver}")
         side = open_side(robot, limits)
         try:
             with guarded_server(side, limits, robot.settings(), robot.guard(), keys) as server:
-                announce(robot, limits, server, as_json)
+                _announce(robot, limits, server, as_json)
                 with told_regularly(lambda: status_line(server)):
                     server.serve(ending.stop.is_set)
         finally:
@@ -129,8 +128,7 @@ def told_regularly(line: Callable[[], str]) -> Iterator[None]:
         status.join()
 
 
-def announce(robot: RobotFile, limits: Limits, server: ArmServer, as_json: bool) -> None:
-    """Say where a declared arm is served, and within which limits."""
+def _announce(robot: RobotFile, limits: Limits, server: ArmServer, as_json: bool) -> None:
     places = server.endpoints
     output.note(
         f"serving {robot.robot!r} ({robot.driver}) at {places.command}, states {places.state}, "

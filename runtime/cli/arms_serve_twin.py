@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from zetta.hw_drivers.arm_guard import KernelGuard
-from zetta.hw_drivers.arm_limits import load_limits
+from zetta.hw_drivers.arm_limits import Limits
+from zetta.hw_drivers.audit import AuditLog, Changes
+from zetta.hw_drivers.decisions import AuditSink
+from zetta.hw_drivers.robot_file import TWIN, RobotFile
 from zetta.hw_drivers.twin.serve import Twin, TwinSettings, serve_twin
 from zetta.hw_drivers.twin.setups import to_toml
 from zetta.hw_drivers.twin.side import TwinSide
@@ -16,77 +21,94 @@ from zetta.hw_drivers.twin.world import TwinWorld
 from zetta.runtime.cli import output
 from zetta.runtime.cli.arms_serve import status_line, told_regularly
 from zetta.runtime.cli.ending import wish_to_end
+from zetta.runtime.cli.graphics import choose_graphics
 from zetta.runtime.errors import ConfigError, suggest
 
 TWINS: Final = ("panda",)
+OPTIONS: Final = ("seed", "faults")
 CAMERAS_AFTER: Final = 3
 """Ports from the commands to the first camera."""
-DOOR_AFTER: Final = 9
+DOOR_AFTER: Final = 8
 """And to the door of the twin."""
 
 
-@dataclass(frozen=True, slots=True)
-class TwinWish:
-    """Which twin, and how it is served."""
+def twin_settings(robot: RobotFile) -> TwinSettings:
+    """Return what the twin is told.
 
-    arm: str
-    seed: int
-    port: int
-    """Of the commands; 0 takes any that are free."""
-    faults: str
-    setup: Path | None
-    """Where its set-up is written."""
-    latch: Path | None
-
-    def settings(self) -> TwinSettings:
-        """Return what the twin is told.
-
-        Raises:
-            ConfigError: no such twin, or no such ports.
-        """
-        if self.arm not in TWINS:
-            raise ConfigError(f"there is no twin {self.arm!r}; {suggest(self.arm, TWINS)}")
-        if not 0 <= self.port <= 65535 - DOOR_AFTER:
-            raise ConfigError(f"--port and the nine after it lie in 0 to 65535, got {self.port}")
-        ports = [self.port + k if self.port else 0 for k in (0, 1, 2, CAMERAS_AFTER, DOOR_AFTER)]
-        command, state, stop, camera, door = ports
-        return TwinSettings(
-            command_port=command,
-            state_port=state,
-            stop_port=stop,
-            camera_port=camera,
-            door_port=door,
-            seed=self.seed,
-            latch=self.latch,
-        )
+    Raises:
+        ConfigError: no such twin, option or ports.
+    """
+    arm = robot.driver.removeprefix(TWIN) or TWINS[0]
+    if arm not in TWINS:
+        raise ConfigError(f"there is no twin {arm!r}; {suggest(arm, TWINS)}")
+    for option in robot.options:
+        if option not in OPTIONS:
+            raise ConfigError(f"a twin has no option {option!r}; {suggest(option, OPTIONS)}")
+    seed = robot.options.get("seed", 0)
+    if not isinstance(seed, int) or isinstance(seed, bool):
+        raise ConfigError(f"the seed of a twin is a whole number, got {seed!r}")
+    if robot.port > 65535 - DOOR_AFTER:
+        raise ConfigError(f"the port and the eight after it lie in 0 to 65535, got {robot.port}")
+    after = (0, 1, 2, CAMERAS_AFTER, DOOR_AFTER)
+    command, state, stop, camera, door = (robot.port + k if robot.port else 0 for k in after)
+    return TwinSettings(
+        host=robot.host,
+        command_port=command,
+        state_port=state,
+        stop_port=stop,
+        camera_port=camera,
+        door_port=door,
+        seed=seed,
+        robot=robot.robot,
+        keys=Path(robot.keys) if robot.keys else None,
+        latch=Path(robot.latch) if robot.latch else None,
+    )
 
 
-def serve(wish: TwinWish, as_json: bool) -> None:
+def serve(robot: RobotFile, limits: Limits, setup: Path | None, as_json: bool) -> None:
     """Serve the twin until SIGTERM or Ctrl-C.
 
     Raises:
-        ConfigError: no such twin or fault, something is not installed, or a port is taken.
-        InfraError: its cameras cannot draw here.
+        ConfigError: no such twin or fault, limits that do not fit, something that is not
+            installed, or a port that is taken.
+        InfraError: its cameras cannot draw here, or the audit log cannot be written.
     """
-    settings, limits = wish.settings(), load_limits(wish.arm)
-    if wish.setup is not None and wish.setup.exists():
-        raise ConfigError(f"{wish.setup} exists already; choose another file for the set-up")
-    # The limits are those of a real arm: what runs here keeps them there.
-    facts = TwinSide(TwinWorld(settings.seed), robot=settings.robot).facts
-    guard = KernelGuard(limits, facts)
+    settings, faults = twin_settings(robot), faults_of(str(robot.options.get("faults", "")))
+    if setup is not None and setup.exists():
+        raise ConfigError(f"{setup} exists already; choose another file for the set-up")
+    output.note(choose_graphics("twin"))  # for the process that draws
     served: list[Twin] = []
 
     def ready(twin: Twin) -> None:
-        for name, value in faults_of(wish.faults):
+        for name, value in faults:
             twin.faults.set(name, True, value)
         served.append(twin)
-        _announce(wish, twin, as_json)
+        _announce(robot, twin, setup, as_json)
 
-    with wish_to_end() as ending:
-        output.note(f"building a twin of {wish.arm}")
+    with wish_to_end() as ending, _kept(robot) as audit:
+        output.note(f"building the twin of {limits.arm}")
+        facts = TwinSide(TwinWorld(settings.seed), robot=settings.robot).facts
+        kernel = robot.guard()
+        guard = KernelGuard(
+            limits, facts, audit, kernel.needs_approval, kernel.after_kernel, kernel.tick_s
+        )
         with told_regularly(lambda: status_line(served[0].server) if served else ""):
             serve_twin(settings, ending.stop.is_set, guard, ready, began_anew=guard.held)
     output.note(f"ended; {status_line(served[0].server)}")
+
+
+@contextmanager
+def _kept(robot: RobotFile) -> Iterator[AuditSink | None]:
+    """Give what keeps the kernel's decisions, as `guarded_server` has it for an arm."""
+    settings = robot.guard()
+    if settings.audit is None:
+        yield None
+        return
+    log = AuditLog(settings.audit)
+    try:
+        yield log if settings.audit_all else Changes(log)
+    finally:
+        log.close()
 
 
 def faults_of(text: str) -> list[tuple[str, str]]:
@@ -99,34 +121,40 @@ def faults_of(text: str) -> list[tuple[str, str]]:
     return [(name.strip(), value.strip()) for name, _, value in entries]
 
 
-def _announce(wish: TwinWish, twin: Twin, as_json: bool) -> None:
-    places, robot = twin.server.endpoints, twin.settings.robot
-    setup = replace(twin.setup(), limits=wish.arm)
-    if wish.setup is not None:
+def _announce(robot: RobotFile, twin: Twin, path: Path | None, as_json: bool) -> None:
+    places = twin.server.endpoints
+    if path is not None:
+        limits = (
+            robot.limits
+            if not robot.limits.endswith(".toml")
+            else str(Path(robot.limits).resolve())
+        )
         try:
-            wish.setup.write_text(to_toml(setup), encoding="utf-8")
+            path.write_text(to_toml(replace(twin.setup(), limits=limits)), encoding="utf-8")
         except OSError as error:
-            raise ConfigError(f"cannot write {wish.setup}: {error.strerror}") from error
+            raise ConfigError(f"cannot write {path}: {error.strerror}") from error
     output.note(
-        f"serving {robot!r}, a twin of {wish.arm}, at {places.command}, states {places.state}, "
-        f"stop {places.stop}; its door is {twin.door.endpoint}"
+        f"serving {robot.robot!r} ({robot.driver}) at {places.command}, states {places.state}, "
+        f"stop {places.stop}; limits of {robot.limits}; audit {robot.audit or 'none'}; "
+        f"its door is {twin.door.endpoint}"
     )
     for name, place in twin.pictures.endpoints.items():
         output.note(f"camera {name} at {place}")
-    if wish.setup is not None:
-        output.note(f"try it: zetta run --arm {wish.setup}")
+    if path is not None:
+        output.note(f"try it: zetta run --arm {path}")
     if as_json:
         output.emit(
             {
-                "robot": robot,
-                "driver": f"twin {wish.arm}",
+                "robot": robot.robot,
+                "driver": robot.driver,
                 "command": places.command,
                 "state": places.state,
                 "stop": places.stop,
                 "cameras": dict(twin.pictures.endpoints),
                 "door": twin.door.endpoint,
-                "limits": wish.arm,
-                "setup": None if wish.setup is None else str(wish.setup),
+                "limits": robot.limits,
+                "audit": robot.audit or None,
+                "setup": None if path is None else str(path),
                 "pid": os.getpid(),
             }
         )

@@ -15,7 +15,7 @@ from zetta.hw_drivers.arm_setup import read_setup
 from zetta.runtime.cli.arms_options import client_keys
 from zetta.runtime.cli.arms_telegram import BY
 from zetta.runtime.curve_keys import ClientKeys
-from zetta.runtime.errors import ConfigError, InfraError, ZettaError
+from zetta.runtime.errors import ConfigError, InfraError, SpecMismatch, ZettaError
 from zetta.runtime.transport import Dealer, check_destination
 
 
@@ -93,7 +93,7 @@ def _told(place: Place) -> str:
     asked = Dealer(place.url, place.keys)
     try:
         return beside(place.url, hello(asked, "", ASK_WITHIN_S).stop_port)
-    except InfraError:
+    except (InfraError, SpecMismatch):  # a stop is taken from every version
         return ""
     finally:
         asked.close()

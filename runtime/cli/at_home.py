@@ -157,6 +157,20 @@ def _refusal(spec: RunSpec, here: str) -> str:
     )
 
 
+def judged_here(spec: RunSpec) -> RunSpec:
+    """Return `spec` for a campaign, whose own calibration and gates judge critics where they act.
+
+    At home, where nothing is asked for, it is the same; on an arm, where no campaign is, too.
+    """
+    return replace(spec, options=options_here(spec.sim, spec.options))
+
+
+def options_here(sim: str, options: Mapping[str, str]) -> dict[str, str]:
+    """Return the options of such a campaign's episodes."""
+    home = sim in HOME_HZ or registry.is_arm(sim)
+    return dict(options) if home else {**options, OPTION: "yes"}
+
+
 def with_stored(spec: RunSpec, simulator: Simulator, bundle: LoadedBundle) -> RunSpec:
     """Return `spec` with the calibration that is kept for where it runs, if it wants one.
 

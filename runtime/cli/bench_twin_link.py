@@ -1,15 +1,15 @@
 """`zetta bench twin-link`: how often errands of a served twin are done, in real time over its link.
 
-The twin is served by a process of its own, and every drive is a `zetta drive --arm` (or, for a
-policy, a `zetta run --arm`) as a person would type it. Scenes are set, and what was achieved is
-judged, through the twin's door, of which those who drive know nothing.
+The twin is served by `zetta arms serve --twin panda`, limits and all, and every drive is a
+`zetta drive --arm` (or, for a policy, a `zetta run --arm`) as a person would type it. Scenes are
+set, and what was achieved is judged, through the twin's door, of which who drives knows nothing.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import os
+import re
 import select
 import subprocess
 import sys
@@ -21,20 +21,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from zetta.hw_drivers import arm_limits
+from zetta.hw_drivers.arm_setup import read_setup
 from zetta.hw_drivers.frames import Pose
 from zetta.hw_drivers.twin.door import TwinDoor
-from zetta.hw_drivers.twin.serve import Twin, TwinSettings, serve_twin
 from zetta.hw_drivers.twin.setups import to_toml
 from zetta.hw_drivers.twin.tasks import RESTS_M, TASKS, TwinTask
 from zetta.hw_drivers.twin.things import THINGS
 from zetta.runtime.benchmarks import Figure
 from zetta.runtime.cli import output
 from zetta.runtime.errors import InfraError
-from zetta.runtime.rollouts.messages import encode
-from zetta.runtime.rollouts.piped import PipedProcess
 from zetta.runtime.success_rates import wilson
 
-MAIN: Final = "zetta.runtime.cli.bench_twin_link:serve"
+ZETTA: Final = (sys.executable, "-m", "zetta.runtime.cli.main")
 STARTS_WITHIN_S: Final = 120.0
 A_DRIVE_S: Final = 300.0
 FIRST_SEED: Final = 400
@@ -89,44 +88,62 @@ def twin_link_figures(policy: str, trials: int) -> list[Figure]:
 
 @contextmanager
 def served(folder: Path) -> Iterator[tuple[TwinDoor, Path]]:
-    """Serve a twin from a process of its own; give its door and the file of its set-up.
+    """Serve a twin as a person would; give its door and the file of its set-up.
 
     Raises:
         InfraError: it does not start.
     """
     setup, log = folder / "twin.toml", folder / "twin.log"
-    process = PipedProcess("the twin", MAIN, [str(setup)], log, None)
+    words = ["arms", "serve", "--twin", "panda", "--port", "0", "--write-setup", str(setup)]
+    with log.open("wb") as said:
+        process = subprocess.Popen(
+            [*ZETTA, *words, "--json"], stdout=subprocess.PIPE, stderr=said, start_new_session=True
+        )
     try:
-        door = TwinDoor(_door_of(process))
+        door = TwinDoor(str(_announced(process, log)["door"]))
+        _be_patient(setup)
         try:
             yield door, setup
         finally:
             door.close()
     finally:
-        process.leave(5.0)
+        process.terminate()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
 
 
-def _door_of(process: PipedProcess) -> str:
-    deadline = time.monotonic() + STARTS_WITHIN_S
-    while (left := deadline - time.monotonic()) > 0.0:
-        select.select([process.handle], [], [], left)
-        for message in process.messages():
-            return str(message["door"])
-    raise InfraError(process.last_words(f"was not ready within {STARTS_WITHIN_S:g} s"))
+def _be_patient(setup: Path) -> None:
+    """Let readings and pictures be older than on a machine that does nothing else.
 
-
-def serve(setup: str, read: int, write: int) -> None:
-    """Serve a twin until `read` is closed: the main function of its process."""
-
-    def ready(twin: Twin) -> None:
-        patient = replace(twin.setup(), max_state_age_s=STATE_AGE_S, max_frame_age_s=FRAME_AGE_S)
-        Path(setup).write_text(to_toml(patient), encoding="utf-8")
-        os.write(write, encode({"say": "ready", "door": twin.door.endpoint}))
-
-    ports = TwinSettings(
-        command_port=0, state_port=0, stop_port=0, camera_port=0, door_port=0, picture_hz=12.0
+    The limits of the twin's own side stay as they are.
+    """
+    declared = read_setup(setup)
+    shipped = Path(arm_limits.__file__).with_name("limits") / f"{declared.limits}.toml"
+    text = shipped.read_text(encoding="utf-8")
+    patient, count = re.subn(r"(?m)^(stale = \{ value = )[\d.]+", rf"\g<1>{STATE_AGE_S}", text)
+    if count != 1:
+        raise InfraError(f"{shipped} says no single 'stale'")
+    limits = setup.with_name("patient.toml")
+    limits.write_text(patient, encoding="utf-8")
+    older = replace(
+        declared,
+        limits=str(limits),
+        max_state_age_s=STATE_AGE_S,
+        max_frame_age_s=FRAME_AGE_S,
     )
-    serve_twin(ports, lambda: bool(select.select([read], [], [], 0.0)[0]), ready=ready)
+    setup.write_text(to_toml(older), encoding="utf-8")
+
+
+def _announced(process: subprocess.Popen[bytes], log: Path) -> Mapping[str, object]:
+    """Return what a server says of itself when it listens."""
+    assert process.stdout is not None
+    if not select.select([process.stdout], [], [], STARTS_WITHIN_S)[0]:
+        raise InfraError(f"the twin was not ready within {STARTS_WITHIN_S:g} s")
+    line = process.stdout.readline()
+    if not line:
+        raise InfraError(f"the twin did not start: {log.read_text().strip()[-300:]}")
+    return dict(json.loads(line))
 
 
 def _trial(door: TwinDoor, setup: Path, driver: str, k: int) -> Trial:
@@ -159,7 +176,7 @@ def _trial(door: TwinDoor, setup: Path, driver: str, k: int) -> Trial:
 
 
 def _asked(words: list[str]) -> object:
-    command = [sys.executable, "-m", "zetta.runtime.cli.main", *words, "--json"]
+    command = [*ZETTA, *words, "--json"]
     try:
         ended = subprocess.run(command, capture_output=True, timeout=A_DRIVE_S, check=False)
     except subprocess.TimeoutExpired:

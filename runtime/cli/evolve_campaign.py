@@ -11,6 +11,7 @@ from typing import Final
 
 from zetta.runtime.cli import output
 from zetta.runtime.cli.assemble import find_scene, find_simulator
+from zetta.runtime.cli.at_home import judged_here
 from zetta.runtime.cli.deploy import bundle_digest
 from zetta.runtime.cli.evaluation_request import default_policy
 from zetta.runtime.cli.evolve_episodes import EvolvingEpisodes
@@ -207,6 +208,7 @@ def _base(wish: Wish, tasks: tuple[int, ...]) -> RunSpec:
         wish.sim, wish.suite, tasks[0], Sampled(), policy=wish.policy, bundle=wish.bundle,
         sensing=sensing, render=wish.render, options=wish.options,
     )  # fmt: skip
+    spec = judged_here(spec)
     check_options(spec)
     for task in tasks:
         find_scene(find_simulator(wish.sim), replace(spec, task=task))

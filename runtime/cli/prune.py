@@ -13,6 +13,7 @@ import typer
 
 from zetta.runtime.cli import output
 from zetta.runtime.cli.assemble import find_simulator
+from zetta.runtime.cli.at_home import judged_here
 from zetta.runtime.cli.evaluation_request import default_policy, sensing_level
 from zetta.runtime.cli.evolve_episodes import Errand
 from zetta.runtime.cli.evolve_rollouts import Rollouts, workers_of
@@ -83,6 +84,7 @@ def command(
         bundle=_without(loaded, ""), sensing=sensing_level(sensing),
         options=named_values(tuple(option or ())),
     )  # fmt: skip
+    base = judged_here(base)
     check_options(base)
     folder = output.run_folder("prune", out, resume=True)
     asked = Asked(loaded, base, numbers, scenes, margin, folder_key(folder, seed))

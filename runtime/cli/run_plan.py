@@ -45,12 +45,12 @@ DEFAULTS: Final[Mapping[str, Defaults]] = {
         ),
     ),
     "twin": Defaults(
-        suite="twin_pick",
-        policy="random",
+        suite="twin_place",
+        policy="twin/reach",
         building="a few seconds",
         next=(
-            "zetta drive --sim twin --suite twin_place --agent scripted",
-            "zetta run --sim twin --suite twin_place --policy oracle/expert --sensing oracle",
+            "zetta drive --sim twin --task 1 --agent scripted",
+            "zetta run --sim twin --policy oracle/expert --sensing oracle",
             "zetta run --sim twin --list",
         ),
     ),

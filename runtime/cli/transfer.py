@@ -12,6 +12,7 @@ import typer
 
 from zetta.runtime.cli import output
 from zetta.runtime.cli.assemble import find_simulator
+from zetta.runtime.cli.at_home import options_here
 from zetta.runtime.cli.episodes import FACTORY
 from zetta.runtime.cli.evaluation_request import (
     default_policy,
@@ -199,7 +200,7 @@ def _evaluation(
         arms=arms,
         policy_seeds=tuple(fresh_seeds(key, package.digest, "policy", asked.scenes)),
         sensing=sensing_level(asked.sensing),
-        options=named_values(asked.options),
+        options=options_here(asked.sim, named_values(asked.options)),
         own_seeds=True,
     )
 

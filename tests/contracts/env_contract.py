@@ -201,6 +201,16 @@ def check_only_observe_draws(s: Subject) -> None:
     assert drawn
 
 
+def check_what_is_sensed_anew_is_what_the_step_said(s: Subject) -> None:
+    """A paced loop senses anew when a tick begins; in a world that waits nothing has changed."""
+    step = s.env.reset(s.scene)
+    for action in s.actions(3):
+        anew = replace(step, proprio=s.env.observe().proprio)
+        assert fingerprint(anew) == fingerprint(step)
+        step = s.env.step(action)
+    assert fingerprint(replace(step, proprio=s.env.observe().proprio)) == fingerprint(step)
+
+
 def check_pictures_are_as_declared(s: Subject) -> None:
     s.env.reset(s.scene)
     for camera in s.env.spec.cameras:

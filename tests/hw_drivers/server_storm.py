@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.hw_drivers.safe_runs import excesses
+from tests.hw_drivers.safe_runs import excesses, sent
 from tests.hw_drivers.storms import Storm
 from zetta.hw_drivers.arm import ArmTarget, PoseTarget
 from zetta.hw_drivers.arm_guard import KernelGuard
@@ -212,7 +212,9 @@ def received(storm: ServerStorm) -> list[Decision | None]:
         anew = False
         if before is not None:
             gap = entry.tick - before[1].tick
-            assert gap >= 1
+            if gap == 0:  # called too early: the same again
+                np.testing.assert_array_equal(entry.sent.values, sent(before[1]))
+                continue
             decided = [e for e in storm.entries[before[0] + 1 : number] if e.event == "decision"]
             anew = len({e.tick for e in decided}) < gap - 1
             if not anew:

@@ -16,6 +16,7 @@ from zetta.runtime.cli import main as cli
 SETUP = """
 name = "{name}"
 url = "{url}"
+limits = "simple"
 max_state_age_s = 10.0
 command_ttl_s = 0.9
 [[tasks]]

@@ -88,6 +88,20 @@ def test_proprioception_is_in_the_world(env: ArmEnv) -> None:
     assert not arm.ee_pos.flags.writeable
 
 
+def test_delta_starts_from_what_was_seen_and_not_from_where_the_arm_has_gone(
+    running: Served, env: ArmEnv
+) -> None:
+    side = running.side
+    assert isinstance(side, SimpleSide)
+    env.reset(SCENE)
+    seen = env.step(np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, -1.0])).proprio.arms[0]
+    until(lambda: np.abs(side.read().ee_pos - HOME).max() > 0.02, "the arm goes on")
+    env.step(IDLE)
+    until(lambda: len(side.targets) == 2, "the second target")
+    based = SETUP.T_world_base.inverse() @ Pose(seen.ee_pos, seen.ee_quat)
+    np.testing.assert_allclose(side.targets[1].ee_pos, based.pos, atol=1e-9)
+
+
 UNIT = st.floats(-1.0, 1.0)
 
 

@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.hw_drivers.arm_parts import Served, kernel_for, pose, served, told, until
 from zetta.hw_drivers.arm import PoseTarget, driver_of
+from zetta.hw_drivers.arm_env import ArmEnv
 from zetta.hw_drivers.arm_guard import KernelGuard, check_fit, with_tick
 from zetta.hw_drivers.arm_guarded import GuardedArm
+from zetta.hw_drivers.arm_lead import Asked
 from zetta.hw_drivers.arm_limits import Limits, load_limits
 from zetta.hw_drivers.arm_messages import Endpoints
 from zetta.hw_drivers.arm_server import ArmServer, ServerSettings
+from zetta.hw_drivers.arm_serving import GuardSettings, guarded_server
+from zetta.hw_drivers.arm_setup import ArmSetup
+from zetta.hw_drivers.audit import AuditLog, verify
 from zetta.hw_drivers.simple_side import SimpleSide
 from zetta.hw_drivers.zmq_arm import ZmqArm, approve_waiting, clear_stop, what_waits
+from zetta.runtime.core import DrivenEnv, Init, Scene, Task
 from zetta.runtime.errors import ConfigError, SafetyStop, SpecMismatch
 from zetta.runtime.workspace import Box
 
@@ -229,6 +239,69 @@ def test_stop_of_the_near_kernel_stops_the_arm(running: Served, side: SimpleSide
             arm.command(pose(), 0.9)
         assert told(side) == ["stop"]
         until(lambda: arm.state(10.0).mode == "stopped", "the state says so")
+
+
+def test_env_tells_who_drives_and_keeps_the_limits_of_its_setup(
+    running: Served, side: SimpleSide, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("zetta.hw_drivers.arm_env.load_limits", lambda name: PATIENT)
+    setup = ArmSetup("bench", limits="simple", max_state_age_s=10.0, command_ttl_s=0.9)
+    env = ArmEnv(ZmqArm(running.url), setup)
+    assert isinstance(env, DrivenEnv)
+    heard: list[str] = []
+    ask = running.server._lead.ask
+
+    def listening(asked: Asked, now: float) -> None:
+        heard.append(asked.driver)
+        ask(asked, now)
+
+    monkeypatch.setattr(running.server._lead, "ask", listening)
+    env.reset(Scene(Task("arm", 0, "go", 1000), Init(0)))
+    for source in ("policy", "skill:regrasp", "agent:gpt", "agent:human"):
+        env.driven_by(source)
+        for _ in range(4):
+            env.step(np.array([0.0, 1.0, 0.0, 0.0, 0.0, 0.0, -1.0]))
+            time.sleep(0.05)
+    env.close()
+    named = ["policy", "skill:regrasp", "agent:gpt", "person"]
+    assert [name for name, _ in groupby(heard)] == named
+    steps = np.diff([target.ee_pos[1] for target in side.targets])
+    assert steps.max() < 0.25 * 1.7 * 0.05 * 1.001
+
+
+def test_homing_goes_by_poses_where_a_kernel_leads(
+    running: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("zetta.hw_drivers.arm_env.load_limits", lambda name: PATIENT)
+    setup = ArmSetup(
+        "bench", limits="simple", max_state_age_s=10.0, command_ttl_s=0.9,
+        home_pos=(0.42, 0.02, 0.31), home_quat=(1.0, 0.0, 0.0, 0.0),
+    )  # fmt: skip
+    env = ArmEnv(ZmqArm(running.url), setup)
+    env.go_home()
+    np.testing.assert_allclose(env.observe().proprio.arms[0].ee_pos, setup.home_pos, atol=4e-3)
+    env.close()
+
+
+def test_robot_side_is_put_together_with_its_log(tmp_path: Path, side: SimpleSide) -> None:
+    settings, given = ServerSettings(Endpoints.on(port=0)), GuardSettings(audit=tmp_path)
+    with guarded_server(side, PATIENT, settings, given) as server:
+        over = threading.Event()
+        thread = threading.Thread(target=server.serve, args=(over.is_set,))
+        thread.start()
+        with contextlib.closing(ZmqArm(server.endpoints.command)) as arm:
+            arm.connect()
+            drive(arm, pose(y=0.09), "skill:regrasp")
+            arm.stop("enough")
+        over.set()
+        thread.join()
+        with pytest.raises(ConfigError, match="another audit log writes"):
+            AuditLog(tmp_path)
+    assert verify(tmp_path).dropped == 0
+    lines = [json.loads(line) for line in next(tmp_path.glob("audit-*")).read_text().splitlines()]
+    assert {line["driver"] for line in lines} >= {"skill:regrasp"}
+    assert sum(line["verdict"] == "changed" for line in lines) > 3
+    assert any(line["event"] == "stop" and "enough" in line["reasons"][0] for line in lines)
 
 
 # ------------------------------------------------------------------------ limits that fit

@@ -17,7 +17,7 @@ from tests.hw_drivers.arm_parts import pose, served, told, until
 from tests.hw_drivers.camera_parts import HEIGHT, WIDTH, camera_setup, picture
 from tests.hw_drivers.test_arms_cli import run
 from zetta.hw_drivers.arm import ArmReading
-from zetta.hw_drivers.arm_messages import StateMessage
+from zetta.hw_drivers.arm_messages import StateMessage, sealed
 from zetta.hw_drivers.arm_record import Recorder, SoFar
 from zetta.hw_drivers.arm_record_file import (
     HEADER,
@@ -131,18 +131,20 @@ def test_lost_states_are_counted(tmp_path: Path) -> None:
     odd = replace(reading, joint_pos=np.zeros(3))
 
     def send(number: int, what: ArmReading = reading, session: str = "a") -> None:
-        publisher.send(pack(to_wire(StateMessage(1, session, number, what))))
+        publisher.send(pack(sealed(to_wire(StateMessage(1, session, number, what)))))
 
     until(lambda: send(1) or tape.count > 0, "subscribed")  # type: ignore[func-returns-value]
     for number in (2, 3, 7, 8):
         send(number)
     until(lambda: tape.missed == 3, "counted")
     before = tape.count
+    publisher.send(pack(to_wire(StateMessage(1, "a", 9, reading))))
+    until(lambda: "spoiled" in tape.trouble, "said")
     send(9, odd)
     send(1, session="b")
     until(lambda: tape.session == "b", "taken")
     assert tape.count > before
-    assert "3 joints report" in tape.trouble
+    assert "3 joints report" in tape.trouble  # and the spoiled one is none
     assert tape.missed == 3  # another start counts anew
     tape.end()
     publisher.close()

@@ -16,6 +16,7 @@ import pytest
 
 from tests.hw_drivers.arm_parts import PATIENCE_S, pose, served, until
 from tests.hw_drivers.test_arms_cli import run
+from zetta.hw_drivers.arm_check import check_arm
 from zetta.hw_drivers.arm_setup import read_setup
 from zetta.hw_drivers.audit import verify
 from zetta.hw_drivers.simple_side import SimpleSide
@@ -41,29 +42,25 @@ def daemon(*argv: str) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]
         process.communicate(timeout=PATIENCE_S)
 
 
-def test_daemon_ends_well_when_it_is_told_to(tmp_path: Path) -> None:
+def test_daemon_ends_well_when_it_is_told_to_and_a_stop_outlives_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "robot.toml"
     path.write_text(ROBOT)
     with daemon(str(path)) as (process, said):
         assert (said["robot"], said["driver"], said["limits"]) == ("left", "simple", "simple")
         assert run("arms", "check", said["command"], "--robot", "left") == 0
-        process.send_signal(signal.SIGINT)
-        _, told = process.communicate(timeout=PATIENCE_S)
-        assert process.returncode == 0
-        assert "the arm holds" in told
-
-
-def test_stop_outlives_the_daemon(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "robot.toml"
-    path.write_text(ROBOT)
-    with daemon(str(path)) as (process, said):
         assert run("arms", "estop", said["command"], "--reason", "smoke") == 0
-        process.terminate()
-        process.communicate(timeout=PATIENCE_S)
-        assert process.returncode == 0
-    with daemon(str(path)) as (_, said):
+        process.send_signal(signal.SIGTERM)
+        _, told = process.communicate(timeout=PATIENCE_S)
+        assert (process.returncode, "the arm holds" in told) == (0, True)
+    with daemon(str(path)) as (process, said):
+        capsys.readouterr()
         assert run("arms", "check", said["command"]) == 1
         assert "smoke" in capsys.readouterr().out
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=PATIENCE_S)
+        assert process.returncode == 0
 
 
 def test_exit_code_tells_whether_another_start_may_help(
@@ -143,24 +140,38 @@ def test_target_waits_for_a_person(tmp_path: Path, capsys: pytest.CaptureFixture
 
 def test_twin_is_served_with_its_set_up(tmp_path: Path) -> None:
     pytest.importorskip("mujoco", reason="needs MuJoCo (pip install 'zetta[drive]')")
-    setup = tmp_path / "twin.toml"
-    argv = ["--twin", "panda", "--port", "0", "--write-setup", str(setup), "--seed", "3"]
-    with daemon(*argv, "--faults", "stuck_gripper") as (process, said):
+    setup, path = tmp_path / "twin.toml", tmp_path / "robot.toml"
+    path.write_text(
+        'robot = "left"\ndriver = "twin:"\nlimits = "panda"\nport = 0\naudit = "audit"\n'
+        '[options]\nseed = 3\nfaults = "stuck_gripper"\n'
+    )
+    with daemon(str(path), "--write-setup", str(setup)) as (process, said):
         declared = read_setup(setup)
         assert (declared.url, declared.limits) == (said["command"], "panda")
         assert set(declared.cameras) == set(said["cameras"])
-        assert run("arms", "check", said["command"], "--setup", str(setup)) == 0
         door = TwinDoor(said["door"])
-        assert list(door.report().faults) == ["stuck_gripper"]
+        assert (list(door.report().faults), door.report().seed) == (["stuck_gripper"], 3)
         door.close()
+        found = {f.name: f for f in check_arm(said["command"], declared, "left")}
+        assert found["kernel there"].state == found["limits"].state == "good"
         process.terminate()
         process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 0
+    assert verify(tmp_path / "audit").lines >= 0
 
 
-def test_twin_that_is_none_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["--twin", "pandor"], "did you mean 'panda'?"),
+        (["--twin", "panda", "--port", "65530"], "the eight after it"),
+        (["--twin", "panda", "--write-setup", "/"], "exists already"),
+        (["nothing.toml", "--twin", "panda"], "say what to serve"),
+    ],
+)
+def test_twin_that_is_none_is_refused(
+    argv: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     pytest.importorskip("mujoco", reason="needs MuJoCo (pip install 'zetta[drive]')")
-    assert run("arms", "serve", "--twin", "pandor") == 2
-    assert "did you mean 'panda'?" in capsys.readouterr().err
-    assert run("arms", "serve", "--twin", "panda", "--port", "65530") == 2
-    assert run("arms", "serve", "--twin", "panda", "--write-setup", str(tmp_path)) == 2
+    assert run("arms", "serve", *argv) == 2
+    assert said in capsys.readouterr().err

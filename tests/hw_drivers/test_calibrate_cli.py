@@ -137,12 +137,15 @@ def test_intrinsics_then_extrinsics_give_a_file_that_the_set_up_is_read_with(
 def test_fixed_camera_is_written_in_the_world(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    setup, out = setup_file(tmp_path), tmp_path / "calibration.toml"
+    setup, out = setup_file(tmp_path), tmp_path / "measured.toml"
+    setup.write_text('calibration = "measured.toml"\n' + setup.read_text())
+    with pytest.raises(ConfigError, match=r"measured\.toml"):
+        read_setup(setup)  # it names what is not measured yet
     boards = board_poses(8, seed=6)
     pairs = write_pairs(tmp_path / "pairs", boards, hand_poses(FIXED, HELD, "world", boards))
-    camera = ("--setup", str(setup), "--camera", "eye", "--out", str(out))
-    answer(capsys, "extrinsics", str(pairs), *camera)
-    found = np.array(read_setup(setup, out).cameras["eye"].T_parent_cam)
+    said = answer(capsys, "extrinsics", str(pairs), "--setup", str(setup), "--camera", "eye")
+    assert said["file"] == str(out)
+    found = np.array(read_setup(setup).cameras["eye"].T_parent_cam)
     assert apart(found, T_WORLD_BASE @ FIXED)[1] < 0.002
 
 

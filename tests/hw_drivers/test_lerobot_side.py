@@ -7,6 +7,7 @@ import math
 import threading
 import time
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -18,7 +19,8 @@ from tests.hw_drivers.chain_parts import write_five
 from tests.hw_drivers.lerobot_parts import MOTORS, PICTURE, FakeSo101, install
 from zetta.hw_drivers.arm import JointTarget, PoseTarget, RobotSide
 from zetta.hw_drivers.kinematic_side import KinematicSide
-from zetta.hw_drivers.lerobot_rows import LerobotArm, LerobotRobot
+from zetta.hw_drivers.lerobot_arm import LerobotSetup, make_robot
+from zetta.hw_drivers.lerobot_rows import LerobotArm, LerobotRobot, Rows
 from zetta.hw_drivers.lerobot_side import LerobotSide
 from zetta.hw_drivers.zmq_arm import ZmqArm
 from zetta.runtime import registry
@@ -398,11 +400,20 @@ def test_an_unknown_robot_is_suggested_and_a_package_may_bring_others(
         registry.arm(declared(tmp_path, text.format(package="no_such_arms")))
 
 
-def test_without_lerobot_the_error_says_what_to_install(tmp_path: Path) -> None:
-    pytest.importorskip("zetta")
-    import importlib.util
+@pytest.mark.lerobot
+@pytest.mark.parametrize("kind", ["so100_follower", "so101_follower"])
+def test_lerobot_itself_takes_what_is_declared(tmp_path: Path, kind: str) -> None:
+    pytest.importorskip("lerobot.robots", reason="needs LeRobot, in an environment of its own")
+    pytest.importorskip("scservo_sdk", reason="needs pip install 'lerobot[feetech]'")
+    fields = {"port": "/dev/null", "id": "bench", "calibration_dir": str(tmp_path)}
+    robot: Any = make_robot(LerobotSetup(kind, fields))
+    assert Rows(robot, LerobotArm()).joints == MOTORS[:5]
+    assert robot.config.max_relative_target == 10.0
+    assert robot.config.disable_torque_on_disconnect is False
 
-    if importlib.util.find_spec("lerobot") is not None:
+
+def test_without_lerobot_the_error_says_what_to_install(tmp_path: Path) -> None:
+    if find_spec("lerobot") is not None:
         pytest.skip("LeRobot is installed here")
     with pytest.raises(ConfigError, match="pip install 'lerobot"):
         registry.arm(declared(tmp_path, FILE.format(more="")))

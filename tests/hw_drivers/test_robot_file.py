@@ -7,8 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.hw_drivers.test_deoxys_session import TICK_S
+from zetta.hw_drivers.arm_guard import KernelGuard
 from zetta.hw_drivers.arm_limits import load_limits
 from zetta.hw_drivers.arm_serving import GuardSettings
+from zetta.hw_drivers.deoxys.point_franka import PointFranka
+from zetta.hw_drivers.deoxys.robot_side import DeoxysRobotSide
 from zetta.hw_drivers.robot_file import (
     RobotFile,
     declared,
@@ -133,3 +137,29 @@ def test_what_the_kernel_is_told_stands_in_the_file(tmp_path: Path) -> None:
     guard = read_robot_file(written(tmp_path, text)).guard()
     assert guard == GuardSettings(tmp_path / "log", True, True, True, 0.1)
     assert RobotFile("a", "simple", "simple").guard() == GuardSettings()
+
+
+def test_franka_behind_deoxys_is_declared_by_a_file(tmp_path: Path) -> None:
+    """Its wire knows no joint limits and no workspace: the limits tell them."""
+    robot, free = DeoxysRobotSide(PointFranka(), tick_s=TICK_S), DeoxysRobotSide(PointFranka())
+    ends = (free.state_endpoint, robot.state_endpoint)
+    ends += (free.gripper_state_endpoint, robot.gripper_state_endpoint)
+    ports = ":".join(endpoint.rpartition(":")[2] for endpoint in ends)
+    free.close()
+    robot.follow(ends[0], ends[2])
+    robot.start()
+    text = (
+        'robot = "left"\ndriver = "deoxys:127.0.0.1,127.0.0.1"\nlimits = "panda"\n'
+        f'[options]\nports = "{ports}"\nconnect_s = 20\n'
+    )
+    try:
+        limits = load_limits("panda")
+        side = open_side(read_robot_file(written(tmp_path, text)), limits)
+        try:
+            assert side.facts.robot == "left"
+            assert side.facts.joint_low == tuple(limits.joint_low)
+            assert KernelGuard(limits, side.facts).limits == limits.arm
+        finally:
+            side.close()
+    finally:
+        robot.close()

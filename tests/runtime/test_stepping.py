@@ -6,9 +6,11 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from scripted_parts import Notebook, ScriptedArbiter, ScriptedPolicy, toy
 from test_loop import Finder, lower
@@ -27,6 +29,7 @@ from zetta.runtime.core import (
     Proprio,
     Start,
     Step,
+    Tick,
     read_only,
 )
 from zetta.runtime.errors import InfraError, SpecMismatch, Timeout
@@ -35,6 +38,7 @@ from zetta.runtime.looking import LooksAside
 from zetta.runtime.loop import Episode
 from zetta.runtime.running_ahead import InTurn
 from zetta.runtime.thinking import ThinkingThread
+from zetta.runtime.tick_tables import read_ticks, write_ticks
 from zetta.sims.toy import ToyEnv, action_spec
 
 T = TypeVar("T")
@@ -366,3 +370,17 @@ def test_a_look_that_never_ends_is_given_up() -> None:
         aside.locate(env.observe(), ("object",))
     finder.allowed.set()
     aside.close()
+
+
+# --------------------------------------------------------------------------- what is logged
+
+
+def test_the_log_says_at_which_ticks_the_robot_was_held_and_why(tmp_path: Path) -> None:
+    free = Tick(0, Proprio(0.0, (state(),)), np.zeros(7), "policy")
+    held = replace(free, index=1, held="the policy thinks")
+    write_ticks(tmp_path / "held", [free, held], ["arm"])
+    write_ticks(tmp_path / "free", [free], ["arm"])
+
+    assert [tick.held for tick in read_ticks(tmp_path / "held", ["arm"])] == ["", held.held]
+    assert [tick.held for tick in read_ticks(tmp_path / "free", ["arm"])] == [""]
+    assert "held" not in pq.read_schema(tmp_path / "free").names  # as logs have always been

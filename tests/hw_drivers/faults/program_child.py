@@ -32,9 +32,9 @@ def sway(arm: GuardedArm, link: ZmqArm, sent: int) -> None:
         t = time.monotonic() - begun
         y = REACH_M * math.sin(2.0 * math.pi * TURNS_HZ * t)
         place = start.ee_pos + np.array([0.0, y, 0.0])
-        now = time.monotonic()
+        # Before it is sent: who reads must not find a command that nobody sent.
+        os.write(sent, f"{time.monotonic():.6f} {link._seq + 1}\n".encode())
         arm.command(PoseTarget(place, start.ee_quat, start.gripper_opening))
-        os.write(sent, f"{now:.6f} {link._seq}\n".encode())
         tick = max(tick + 1, int(t / PERIOD_S))
         time.sleep(max(0.0, begun + tick * PERIOD_S - time.monotonic()))
 

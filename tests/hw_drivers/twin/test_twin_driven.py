@@ -108,7 +108,7 @@ def test_a_thing_that_fell_off_the_table_ends_the_episode_unsolved() -> None:
 
 def test_what_drives_the_twin_knows_its_hand_its_arm_and_its_room() -> None:
     env = TwinSimulator().make("twin_pick", 0)
-    assert hand_of(env.spec.name) is PANDA
+    assert hand_of(env.spec) is PANDA
     assert isinstance(env, ArmModels)
     assert isinstance(env, BoundedEnv)
     assert env.arm_model(0) is not None

@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from zetta.runtime.cli.at_home import at_home, check_senses, check_thresholds, with_stored
+from zetta.runtime.cli.at_home import (
+    at_home,
+    check_senses,
+    check_thresholds,
+    judged_here,
+    with_stored,
+)
 from zetta.runtime.cli.home import calibrations_folder
 from zetta.runtime.core import EnvSpec, Init, RunSpec
 from zetta.runtime.embodiment import Embodiment, embodiment_of
@@ -153,3 +159,9 @@ def test_what_is_seen_by_nobody_is_refused_rather_than_silent(
         with pytest.raises(ConfigError, match="no camera with depth stands in its world"):
             check_senses(bundle, replace(elsewhere, cameras=cameras))
     check_senses(load_bundle("fresh-sample"), replace(elsewhere, cameras=()))
+
+
+def test_a_campaign_judges_critics_where_they_act_and_an_arm_has_none() -> None:
+    assert judged_here(SPEC).options == {"uncalibrated": "yes"}
+    for spec in (replace(SPEC, sim="libero"), replace(SPEC, sim="arm:bench.toml")):
+        assert judged_here(spec) == spec
