@@ -133,6 +133,7 @@ def test_the_names_of_libero_are_those_of_its_catalogue() -> None:
 
 
 @pytest.mark.sims
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_robosuite_passes_gymnasiums_checker() -> None:
     from apart_sims import installed
