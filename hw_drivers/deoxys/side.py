@@ -64,7 +64,7 @@ class DeoxysSide:
         self._goal: PoseTarget | None = None
         self._opening = math.nan
         self._ended_at = -math.inf
-        self._seen = session.state()
+        self._seen = self._before = session.state()
         session.use(Controller.OSC_POSE)
         self._facts = ArmFacts(
             robot=robot,
@@ -87,9 +87,11 @@ class DeoxysSide:
         Raises:
             Timeout: the arm does not report.
         """
-        seen, before = self._session.state(), self._seen
+        seen = self._session.state()
+        if seen.at > self._seen.at:  # it is looked at more often than it comes
+            self._before = self._seen
+        self._seen, before = seen, self._before
         passed = seen.at - before.at
-        self._seen = seen
         return ArmReading(
             seen.at,
             seen.joint_pos,

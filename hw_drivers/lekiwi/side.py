@@ -54,7 +54,7 @@ class LekiwiSide:
             Timeout: it sends nothing.
         """
         self._session, self._arm = session, arm
-        self._seen = session.state()
+        self._seen = self._before = session.state()
         self._mode: ArmMode = "idle"
         self._place: LekiwiRow | None = None
         self._told_at = -math.inf
@@ -80,9 +80,10 @@ class LekiwiSide:
         Raises:
             Timeout: the host does not report.
         """
-        seen, before = self._session.state(), self._seen
-        if seen.at > before.at:
-            self._seen = seen
+        seen = self._session.state()
+        if seen.at > self._seen.at:  # it is looked at more often than it comes
+            self._before, self._seen = self._seen, seen
+        before = self._before
         passed = seen.at - before.at
         opening = self._opening(seen)
         return ArmReading(

@@ -21,6 +21,8 @@ NAME: Final = "twin"
 CONTROL_HZ: Final = 20.0
 FRAME_AGE_S: Final = 0.4
 """A picture counts as old after this: on a busy machine one is drawn ten times a second."""
+STATE_AGE_S: Final = 0.15
+"""A state counts as old after this, as in `limits/panda.toml`: both ends share one machine."""
 
 
 def twin_setup(
@@ -54,6 +56,7 @@ def twin_setup(
         tasks=tuple(TaskSetup(task.instruction, MAX_STEPS) for task in TASKS),
         cameras={name: _camera(EYES[name], place) for name, place in places.items()},
         control_hz=CONTROL_HZ,
+        max_state_age_s=STATE_AGE_S,
         max_frame_age_s=FRAME_AGE_S,
         home_pos=HOME_POS,
         home_quat=HOME_QUAT,

@@ -21,7 +21,6 @@ from zetta.hw_drivers.twin.world import TwinWorld
 from zetta.runtime.cli import output
 from zetta.runtime.cli.arms_serve import status_line, told_regularly
 from zetta.runtime.cli.ending import wish_to_end
-from zetta.runtime.cli.graphics import choose_graphics
 from zetta.runtime.errors import ConfigError, suggest
 
 TWINS: Final = ("panda",)
@@ -76,7 +75,6 @@ def serve(robot: RobotFile, limits: Limits, setup: Path | None, as_json: bool) -
     settings, faults = twin_settings(robot), faults_of(str(robot.options.get("faults", "")))
     if setup is not None and setup.exists():
         raise ConfigError(f"{setup} exists already; choose another file for the set-up")
-    output.note(choose_graphics("twin"))  # for the process that draws
     served: list[Twin] = []
 
     def ready(twin: Twin) -> None:

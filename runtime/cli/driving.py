@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -23,13 +23,12 @@ from zetta.runtime.cli.agents import is_agent, limits_of, make_agent
 from zetta.runtime.cli.cockpit import EpisodeCockpit
 from zetta.runtime.cli.deploy import Deployment, skills_on_call
 from zetta.runtime.cli.drive_demonstrations import DemonstrationSaver
-from zetta.runtime.cli.eyes import eyes
+from zetta.runtime.cli.eyes import eyes, looking
 from zetta.runtime.cli.sight import Sight
 from zetta.runtime.core import (
     Camera,
     Env,
     EpisodeSink,
-    Estimate,
     Look,
     Motion,
     Outcome,
@@ -81,12 +80,7 @@ def driven(
     assert agent is not None
     keepers = _keepers(spec, env, log, agent.name)
     localizer, _ = eyes(spec, env, sight)
-
-    def look() -> Mapping[str, Estimate]:
-        # Not ahead of time: commands bind what is looked for, and a look must not meet the next.
-        return localizer.locate(env.observe(localizer.cameras, depth=True), sight.bound)
-
-    signals, skills = skills_on_call(spec, env, scene, sight, look)
+    signals, skills = skills_on_call(spec, env, scene, sight, looking(localizer, env, sight))
     equipment = Equipment(
         action=env.spec.action,
         arms=env.spec.arms,

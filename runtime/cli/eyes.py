@@ -25,6 +25,14 @@ def eyes(spec: RunSpec, env: Env, sight: Sight) -> tuple[Localizer, Look]:
     return aside, aside.glances(env, lambda: sight.bound)
 
 
+def looking(localizer: Localizer, env: Env, sight: Sight) -> Look:
+    """Return the look of an agent's signals: at what is bound, when it is asked for.
+
+    Not ahead of time: commands bind what is looked for, and a look must not meet the next.
+    """
+    return lambda: localizer.locate(env.observe(localizer.cameras, depth=True), sight.bound)
+
+
 def looks_at(control_hz: float) -> int:
     """Return how many ticks lie between two looks: those of half a second.
 

@@ -13,7 +13,7 @@ FENCE: Final = re.compile(r"^( *)```(.*)$")
 SPAN: Final = re.compile(r"`([^`\n]+)`")
 PLACE_ROW: Final = re.compile(r"^\| `([^`]+)` \|")
 CABLE: Final = "cable"
-CABLE_LINE: Final = re.compile(r"^<!-- cable (pulled|plugged in) -->$")
+CABLE_LINE: Final = re.compile(r"^<!-- cable (pulled|plugged)( slow)? -->$")
 """Where the reader's hand is at the cable; it names no computer."""
 PLACES_TITLE: Final = "## Names in this guide"
 
@@ -45,6 +45,16 @@ class Block:
         return "again" in self.marks
 
     @property
+    def slow(self) -> bool:
+        """Say whether it is left out where a test has to be short."""
+        return "slow" in self.marks
+
+    @property
+    def interrupts(self) -> bool:
+        """Say whether the reader ends what runs there with Ctrl-C."""
+        return "interrupt" in self.marks
+
+    @property
     def terminal(self) -> str:
         """Name the second terminal that it is for; empty for the first."""
         return self.value("terminal")
@@ -66,7 +76,7 @@ class Block:
         return tuple(line for line in lines if line and not line.startswith("#"))
 
 
-MARKS: Final = re.compile(r"by-reader|again|slow|terminal=\w+|exit=\d+")
+MARKS: Final = re.compile(r"by-reader|again|slow|interrupt|terminal=\w+|exit=\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +104,7 @@ def read_guide(path: Path) -> Guide:
         if line.startswith(("    ", "\t")) and not line.strip().startswith(("-", "|")):
             raise GuideError(f"line {number}: indented code names no computer; use ```sh HOST")
     handled = [(n, CABLE_LINE.match(line)) for n, line in prose]
-    cables = [Block(n, CABLE, "", (found.group(1),)) for n, found in handled if found]
+    cables = [Block(n, CABLE, "", tuple(found[0].split()[2:-1])) for n, found in handled if found]
     blocks = sorted([*_blocks(fences), *cables], key=lambda block: block.line)
     spans = tuple((n, span) for n, line in prose for span in SPAN.findall(line))
     return Guide(_places(lines), tuple(blocks), spans)

@@ -46,7 +46,7 @@ class Computers:
 
     def line(self, host: str, script: str) -> list[str]:
         """Return the command line that carries out `script` on `host`."""
-        shell = ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", script]
+        shell = ["bash", "--noprofile", "--norc", "-e", "-c", script]
         if not self._holders:
             return shell
         return ["nsenter", f"--net=/proc/{self._holders[host].pid}/ns/net", "--", *shell]
@@ -114,6 +114,11 @@ class Running:
         said = self._said.read().decode(errors="replace")
         return {"code": self._process.returncode, "said": said, "late": late}
 
+    def interrupt(self) -> None:
+        """Interrupt everything in its terminal."""
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGINT)
+
     def told(self) -> str:
         """Return what it has printed so far."""
         return os.pread(self._said.fileno(), 1 << 20, 0).decode(errors="replace")
@@ -135,7 +140,10 @@ def _answer(
         computers.cable(asked["plugged"])
         return {}
     if asked["do"] == "wait":
-        return background.pop(asked["name"]).ended(asked["within_s"])
+        running = background.pop(asked["name"])
+        if asked["interrupt"]:
+            running.interrupt()
+        return running.ended(asked["within_s"])
     if asked["do"] == "told":
         return {"said": background[asked["name"]].told()}
     line = computers.line(asked["host"], asked["script"])

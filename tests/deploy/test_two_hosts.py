@@ -84,8 +84,16 @@ def test_script_that_does_not_end_is_ended(hosts: TwoHosts, tmp_path: Path) -> N
     assert ended.said == "begun\n"
 
 
+def test_script_is_interrupted_as_by_hand(hosts: TwoHosts, tmp_path: Path) -> None:
+    hosts.start("robot", "echo begun; sleep 605; echo not reached", tmp_path, PLAIN, "sleeper")
+    until_said(hosts, "sleeper")
+    ended = hosts.wait("sleeper", 10.0, interrupt=True)
+    assert ended.said == "begun\n"
+    assert not ended.late
+
+
 def test_first_failing_line_ends_a_script(hosts: TwoHosts, tmp_path: Path) -> None:
-    ended = hosts.run("robot", "echo one\nfalse | true\necho two", tmp_path, PLAIN)
+    ended = hosts.run("robot", "echo one\nfalse\necho two", tmp_path, PLAIN)
     assert (ended.code, ended.said) == (1, "one\n")
 
 

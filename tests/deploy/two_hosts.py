@@ -98,9 +98,10 @@ class TwoHosts:
         """Return what a script that was begun has printed so far."""
         return str(self._ask({"do": "told", "name": name}, 0.0)["said"])
 
-    def wait(self, name: str, within_s: float = 60.0) -> Ended:
-        """Wait for the end of a script that was begun."""
-        return Ended(**self._ask({"do": "wait", "name": name, "within_s": within_s}, within_s))
+    def wait(self, name: str, within_s: float = 60.0, interrupt: bool = False) -> Ended:
+        """Wait for the end of a script that was begun; interrupt it before as Ctrl-C does."""
+        told = {"do": "wait", "name": name, "within_s": within_s, "interrupt": interrupt}
+        return Ended(**self._ask(told, within_s))
 
     def cable(self, plugged: bool) -> bool:
         """Pull the cable or plug it in, and say whether there is one."""

@@ -42,29 +42,25 @@ def daemon(*argv: str) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]
         process.communicate(timeout=PATIENCE_S)
 
 
-def test_daemon_ends_well_when_it_is_told_to(tmp_path: Path) -> None:
+def test_daemon_ends_well_when_it_is_told_to_and_a_stop_outlives_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "robot.toml"
     path.write_text(ROBOT)
     with daemon(str(path)) as (process, said):
         assert (said["robot"], said["driver"], said["limits"]) == ("left", "simple", "simple")
         assert run("arms", "check", said["command"], "--robot", "left") == 0
-        process.send_signal(signal.SIGINT)
-        _, told = process.communicate(timeout=PATIENCE_S)
-        assert process.returncode == 0
-        assert "the arm holds" in told
-
-
-def test_stop_outlives_the_daemon(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "robot.toml"
-    path.write_text(ROBOT)
-    with daemon(str(path)) as (process, said):
         assert run("arms", "estop", said["command"], "--reason", "smoke") == 0
-        process.terminate()
-        process.communicate(timeout=PATIENCE_S)
-        assert process.returncode == 0
-    with daemon(str(path)) as (_, said):
+        process.send_signal(signal.SIGTERM)
+        _, told = process.communicate(timeout=PATIENCE_S)
+        assert (process.returncode, "the arm holds" in told) == (0, True)
+    with daemon(str(path)) as (process, said):
+        capsys.readouterr()
         assert run("arms", "check", said["command"]) == 1
         assert "smoke" in capsys.readouterr().out
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=PATIENCE_S)
+        assert process.returncode == 0
 
 
 def test_exit_code_tells_whether_another_start_may_help(

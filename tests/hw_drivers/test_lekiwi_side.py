@@ -85,6 +85,18 @@ def test_the_wire_carries_degrees_and_hundredths_and_the_side_radians_and_metres
     assert side.read().joint_pos[0] == pytest.approx(0.4, abs=1e-3)
 
 
+def test_the_speed_of_the_gripper_is_told_between_two_observations_too(rig: Rig) -> None:
+    side, _, _ = rig
+    shut = JointTarget(read_only([0.0] * 5), 0.0)
+
+    def told_twice() -> bool:
+        side.send(shut)
+        first, second = side.read(), side.read()
+        return first.t == second.t and first.gripper_velocity == second.gripper_velocity < 0.0
+
+    until(told_twice, "one observation that is looked at twice while the gripper closes")
+
+
 def test_a_hold_keeps_the_place_where_it_began(rig: Rig) -> None:
     side, _, body = rig
     side.hold()
