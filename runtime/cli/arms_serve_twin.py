@@ -15,7 +15,7 @@ from zetta.hw_drivers.audit import AuditLog, Changes
 from zetta.hw_drivers.decisions import AuditSink
 from zetta.hw_drivers.robot_file import TWIN, RobotFile
 from zetta.hw_drivers.twin.serve import Twin, TwinSettings, serve_twin
-from zetta.hw_drivers.twin.setups import to_toml
+from zetta.hw_drivers.twin.setups import write_setup
 from zetta.hw_drivers.twin.side import TwinSide
 from zetta.hw_drivers.twin.world import TwinWorld
 from zetta.runtime.cli import output
@@ -127,10 +127,7 @@ def _announce(robot: RobotFile, twin: Twin, path: Path | None, as_json: bool) ->
             if not robot.limits.endswith(".toml")
             else str(Path(robot.limits).resolve())
         )
-        try:
-            path.write_text(to_toml(replace(twin.setup(), limits=limits)), encoding="utf-8")
-        except OSError as error:
-            raise ConfigError(f"cannot write {path}: {error.strerror}") from error
+        write_setup(replace(twin.setup(), limits=limits), path)
     output.note(
         f"serving {robot.robot!r} ({robot.driver}) at {places.command}, states {places.state}, "
         f"stop {places.stop}; limits of {robot.limits}; audit {robot.audit or 'none'}; "
