@@ -22,7 +22,7 @@ def simulator() -> Simulator:
     return installed("robosuite")
 
 
-@pytest.fixture(scope="module", params=["single_arm", "two_arm"])
+@pytest.fixture(scope="module", params=["robosuite_one_arm", "robosuite_two_arm"])
 def env(simulator: Simulator, request: pytest.FixtureRequest) -> Iterator[RemoteEnv]:
     made = simulator.make(request.param, 0)
     assert isinstance(made, RemoteEnv)
@@ -32,14 +32,14 @@ def env(simulator: Simulator, request: pytest.FixtureRequest) -> Iterator[Remote
 
 @pytest.fixture(scope="module")
 def lift(simulator: Simulator) -> Iterator[RemoteEnv]:
-    made = simulator.make("single_arm", 0)
+    made = simulator.make("robosuite_one_arm", 0)
     assert isinstance(made, RemoteEnv)
     yield made
     made.close()
 
 
 def begun(env: Env, simulator: Simulator) -> Step:
-    suite = "single_arm" if len(env.spec.arms) == 1 else "two_arm"
+    suite = "robosuite_one_arm" if len(env.spec.arms) == 1 else "robosuite_two_arm"
     return env.reset(Scene(simulator.task(suite, 0), Init(0)))
 
 

@@ -43,19 +43,21 @@ def test_instructions_differ_and_most_are_understood() -> None:
 
 def test_unknown_names_are_told_with_the_nearest(robosuite: RobosuiteSimulator) -> None:
     with pytest.raises(ConfigError, match="did you mean 'Lift'"):
-        robosuite.task_number("single_arm", "Lif")
-    with pytest.raises(ConfigError, match="--suite two_arm"):
-        robosuite.task_number("single_arm", "TwoArmLift")
+        robosuite.task_number("robosuite_one_arm", "Lif")
+    with pytest.raises(ConfigError, match="--suite robosuite_two_arm"):
+        robosuite.task_number("robosuite_one_arm", "TwoArmLift")
     with pytest.raises(ConfigError, match="tasks 0-3"):
-        robosuite.task("two_arm", 4)
+        robosuite.task("robosuite_two_arm", 4)
 
 
 def test_a_task_can_be_chosen_by_its_name(robosuite: RobosuiteSimulator) -> None:
     apart = ApartSimulator(robosuite, "python")
-    specs = plan(Wishes("robosuite", suite="single_arm", tasks="Stack", policy="random"), apart)
+    specs = plan(
+        Wishes("robosuite", suite="robosuite_one_arm", tasks="Stack", policy="random"), apart
+    )
     assert [(spec.task, spec.layout) for spec in specs] == [(1, Init(0))]
     with pytest.raises(ConfigError, match="Stak"):
-        plan(Wishes("robosuite", suite="single_arm", tasks="Stak", policy="random"), apart)
+        plan(Wishes("robosuite", suite="robosuite_one_arm", tasks="Stak", policy="random"), apart)
 
 
 @pytest.mark.parametrize("found", ["1.4.0", None])
@@ -69,4 +71,4 @@ def test_another_robosuite_is_refused_with_the_line_that_installs_it(
 
     monkeypatch.setattr(module, "version", version)
     with pytest.raises(InfraError, match="zetta sims install robosuite"):
-        robosuite.make("single_arm", 0)
+        robosuite.make("robosuite_one_arm", 0)
