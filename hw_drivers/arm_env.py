@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -45,7 +46,7 @@ from zetta.runtime.core import (
     Step,
     read_only,
 )
-from zetta.runtime.embodiment import ARM, HAND_MM
+from zetta.runtime.embodiment import ARM, HAND_MM, LIMITS
 from zetta.runtime.errors import (
     ConfigError,
     ConnectionLost,
@@ -115,6 +116,8 @@ class ArmEnv:
             )
         opening = f"{1000.0 * self._facts.gripper_max:g}"
         body = {ARM: self._facts.model, HAND_MM: opening}
+        if setup.limits:
+            body[LIMITS] = Path(setup.limits).stem
         self._spec = setup.spec({**self._facts.versions, **body})
         self._T_base_world = setup.T_world_base.inverse()
         self._scene: Scene | None = None

@@ -1,18 +1,20 @@
-"""The first policy of an arm: the hand goes 3 cm up and comes back, again and again.
+"""The first policies of an arm: `nod` goes 3 cm up and comes back, `rise` asks for 1 cm, once.
 
-Everybody can see whether it does that. It looks at nothing but its own hand and leaves the gripper
-open, so take out what it holds.
+Everybody can see whether the hand does that. They look at nothing but the hand itself and leave the
+gripper open, so take out what it holds.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from zetta.runtime.core import ActionChunk, ActionSpec, Observation, PolicySpec
 
 HEIGHT_M = 0.03
+RISE_M = 0.01
 PERIOD_S = 4.0
 SCALE_M = 0.05
 ROWS = 4
@@ -63,6 +65,27 @@ class Nod:
         """Nothing is open."""
 
 
+class Rise(Nod):
+    """Asks for the same place until it is there, as long as nobody lets it go."""
+
+    spec = replace(SPEC, name="rise", digest="rise/1")
+
+    def infer(self, observation: Observation) -> ActionChunk:
+        """Return the next rows: up to 1 cm above where it began."""
+        t, z = observation.proprio.t, float(observation.proprio.arms[0].ee_pos[2])
+        if self._began is None:
+            self._began = (t, z)
+        rows = np.zeros((ROWS, 7))
+        rows[:, 2] = np.clip((self._began[1] + RISE_M - z) / SCALE_M, -MOST, MOST)
+        rows[:, 6] = -1.0
+        return ActionChunk(rows, t_obs=t)
+
+
 def make() -> Nod:
-    """Return the policy."""
+    """Return the policy that nods."""
     return Nod()
+
+
+def rise() -> Rise:
+    """Return the policy that asks for 1 cm."""
+    return Rise()

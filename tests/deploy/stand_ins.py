@@ -24,7 +24,7 @@ from typing import Final
 STATE: Final = "ZETTA_TEST_STATE"
 """Folder of the computer: `root` holds its files, `units` what its services do."""
 CHECKOUT: Final = "ZETTA_TEST_CHECKOUT"
-STOP_WITHIN_S: Final = 15.0
+STOP_WITHIN_S: Final = 60.0
 RESTART_S: Final = 0.2
 VALUE_OPTIONS: Final = ("-u", "-g")
 """Options of sudo that take a value."""
