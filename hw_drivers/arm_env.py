@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -27,10 +28,12 @@ from zetta.hw_drivers.arm import (
 )
 from zetta.hw_drivers.arm_guarded import GuardedArm
 from zetta.hw_drivers.arm_limits import load_limits
+from zetta.hw_drivers.arm_reach import model_of, workspace_of
 from zetta.hw_drivers.arm_setup import ArmSetup
 from zetta.hw_drivers.cameras import CameraSource
 from zetta.hw_drivers.frames import Pose, product, rotation
 from zetta.hw_drivers.homing import arrived, between, duration
+from zetta.runtime.arm_model import ArmModel
 from zetta.runtime.core import (
     Action,
     ArmState,
@@ -43,7 +46,7 @@ from zetta.runtime.core import (
     Step,
     read_only,
 )
-from zetta.runtime.embodiment import ARM, HAND_MM
+from zetta.runtime.embodiment import ARM, HAND_MM, LIMITS
 from zetta.runtime.errors import (
     ConfigError,
     ConnectionLost,
@@ -53,6 +56,7 @@ from zetta.runtime.errors import (
     Timeout,
     suggest,
 )
+from zetta.runtime.workspace import Box
 
 FIRST_STATE_S: Final = 2.0
 """How long a reset waits for a fresh state."""
@@ -82,13 +86,14 @@ class ArmEnv:
             home_at_reset: go to the declared home at every reset.
 
         Raises:
-            ConfigError: a declared camera has no source, home is not declared, or the declared
-                limits are none or do not fit the arm.
+            ConfigError: a declared camera has no source, home is not declared, the declared
+                limits are none or do not fit the arm, or the declared chain is none.
             SpecMismatch: the arm takes no poses.
             InfraError: the arm cannot be reached, or is held by somebody.
         """
         if setup.limits:
             arm = GuardedArm(arm, load_limits(setup.limits), 1.0 / setup.control_hz)
+        self._workspace, self._model = workspace_of(setup), model_of(setup)
         self._arm, self._setup, self._sources = arm, setup, dict(sources or {})
         self._connect_s, self._home_at_reset = connect_s, home_at_reset
         if set(self._sources) != set(setup.cameras):
@@ -111,6 +116,8 @@ class ArmEnv:
             )
         opening = f"{1000.0 * self._facts.gripper_max:g}"
         body = {ARM: self._facts.model, HAND_MM: opening}
+        if setup.limits:
+            body[LIMITS] = Path(setup.limits).stem
         self._spec = setup.spec({**self._facts.versions, **body})
         self._T_base_world = setup.T_world_base.inverse()
         self._scene: Scene | None = None
@@ -193,6 +200,14 @@ class ArmEnv:
         closed = (row[6] - spec.gripper_open) / (spec.gripper_close - spec.gripper_open)
         opening = self._facts.gripper_max * (1.0 - float(np.clip(closed, 0.0, 1.0)))
         return PoseTarget(based.pos, based.quat, opening)
+
+    def workspace(self, index: int) -> Box | None:
+        """Return where the hand may be by the declared limits; None where that is no box."""
+        return self._workspace if index == 0 else None
+
+    def arm_model(self, index: int) -> ArmModel | None:
+        """Return the declared kinematics; None where none are."""
+        return self._model if index == 0 else None
 
     def observe(self, cameras: Sequence[str] = (), depth: bool = False) -> Observation:
         """Sense now: a fresh state, and of each named camera its newest picture.

@@ -16,6 +16,7 @@ from typing import Final, Literal, TypeAlias, TypeVar
 import numpy as np
 
 from zetta.hw_drivers.frames import Pose
+from zetta.hw_drivers.kinematic_chain import ChainSetup
 from zetta.runtime.core import ActionSpec, Array, Camera, CameraSpec, EnvSpec, read_only
 from zetta.runtime.errors import ConfigError, SpecMismatch
 from zetta.runtime.records import from_json
@@ -151,6 +152,8 @@ class ArmSetup:
     calibration: str = ""
     """File of what was measured of its cameras (`zetta arms calibrate`), which replaces what stands
     here; from where the set-up is."""
+    chain: ChainSetup | None = None
+    """The arm's kinematics, for the dry run of commands; its file from where the set-up is."""
     tasks: tuple[TaskSetup, ...] = ()
     action: ActionSetup = field(default_factory=ActionSetup)
     cameras: Mapping[str, CameraSetup] = field(default_factory=dict)
@@ -233,6 +236,9 @@ def declared_setup(path: Path) -> ArmSetup:
         setup = replace(setup, limits=str(path.parent / setup.limits))
     if setup.calibration:
         setup = replace(setup, calibration=str(path.parent / setup.calibration))
+    if setup.chain is not None:
+        mjcf = str(path.parent / Path(setup.chain.mjcf).expanduser())
+        setup = replace(setup, chain=replace(setup.chain, mjcf=mjcf))
     return setup
 
 

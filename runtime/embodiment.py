@@ -10,6 +10,8 @@ from zetta.runtime.core import EnvSpec
 
 ARM: Final = "arm"
 """In `EnvSpec.versions`: what kind of arm it is."""
+LIMITS: Final = "limits"
+"""In `EnvSpec.versions`: the limits that every command is held to; they make an arm slower."""
 HAND_MM: Final = "hand_mm"
 """In `EnvSpec.versions`: how wide its hand opens, millimetres."""
 
@@ -21,7 +23,7 @@ class Embodiment:
     name: str
     """Of the environment: a simulator, or what the set-up of an arm calls itself."""
     arm: str
-    """The arm's model and the opening of its hand, or the names of the arms."""
+    """The arm's model, the opening of its hand and its limits, or the names of the arms."""
     control_hz: float
 
     @property
@@ -44,6 +46,8 @@ def embodiment_of(spec: EnvSpec) -> Embodiment:
     opening = opening_of(spec)
     if opening is not None:
         arm += f", {1000.0 * opening:g} mm"
+    if LIMITS in spec.versions:
+        arm += f", limits {spec.versions[LIMITS]}"
     return Embodiment(spec.name, arm, spec.control_hz)
 
 

@@ -28,7 +28,8 @@ def installed(name: str) -> Simulator:
 def told_by(name: str, script: Path) -> Any:
     """Run a script in the environment of a simulator; return the JSON of its last line."""
     installed(name)
-    with lent_program(script.read_text(encoding="utf-8")) as arguments:
+    program = f"import runpy; runpy.run_path({str(script)!r}, run_name='__main__')"
+    with lent_program(program) as arguments:
         child = subprocess.run(
             [str(venv_of(name).python), *arguments],
             stdin=subprocess.DEVNULL,

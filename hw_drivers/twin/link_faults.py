@@ -203,7 +203,7 @@ def _clock_faults(clock: WrongClock) -> list[Fault]:
 
     return [
         Fault("clock_drift", "The robot's clock runs too fast.", drift, "share; negative: slow"),
-        Fault("clock_jump", "The robot's clock jumps ahead; off does nothing.", jump, "seconds"),
+        Fault("clock_jump", "The robot's clock jumps ahead.", jump, "seconds", momentary=True),
     ]
 
 

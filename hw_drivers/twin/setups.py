@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from zetta.hw_drivers.arm_setup import ArmSetup, CameraSetup, Matrix, TaskSetup
-from zetta.hw_drivers.twin.scene import EYES, GRIP_M, PICTURE_SIZE, Eye
+from zetta.hw_drivers.kinematic_chain import ChainSetup
+from zetta.hw_drivers.twin.scene import EYES, GRIP_M, PICTURE_SIZE, Eye, arm_model
 from zetta.hw_drivers.twin.tasks import MAX_STEPS, TASKS
 from zetta.hw_drivers.twin.world import HOME_POS, HOME_QUAT
 from zetta.runtime.core import Array
@@ -62,18 +63,37 @@ def twin_setup(
         home_quat=HOME_QUAT,
     )
     if path is not None:
-        try:
-            path.write_text(to_toml(setup), encoding="utf-8")
-        except OSError as error:
-            raise ConfigError(f"cannot write {path}: {error.strerror}") from error
+        return write_setup(setup, path)
     return setup
+
+
+def write_setup(setup: ArmSetup, path: Path) -> ArmSetup:
+    """Write the set-up of a twin to a TOML file, and its kinematics to `NAME.arm.xml` beside it.
+
+    Returns:
+        What `read_setup` makes of the file.
+
+    Raises:
+        ConfigError: a file cannot be written, or MuJoCo or robosuite is not installed.
+    """
+    model = arm_model()
+    beside = path.with_suffix(".arm.xml")
+    declared = replace(setup, chain=ChainSetup(beside.name, model.site, model.joints))
+    try:
+        beside.write_text(model.mjcf, encoding="utf-8")
+        path.write_text(to_toml(declared), encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"cannot write {path}: {error.strerror}") from error
+    return replace(setup, chain=ChainSetup(str(beside), model.site, model.joints))
 
 
 def to_toml(setup: ArmSetup) -> str:
     """Return a set-up as `read_setup` reads it."""
     plain = _plain(setup)
     lines = [f"{k} = {_text(v)}" for k, v in plain.items() if not _nested(v)]
-    lines += ["", "[action]", *(f"{k} = {_text(v)}" for k, v in plain["action"].items())]
+    for part in ("action", "chain"):
+        if part in plain:
+            lines += ["", f"[{part}]", *(f"{k} = {_text(v)}" for k, v in plain[part].items())]
     for task in plain["tasks"]:
         lines += ["", "[[tasks]]", *(f"{k} = {_text(v)}" for k, v in task.items())]
     for name, camera in plain["cameras"].items():
@@ -104,7 +124,7 @@ def _plain(value: object) -> Any:
     """Return records as maps and tuples as lists; what is empty is left to its default."""
     if is_dataclass(value) and not isinstance(value, type):
         plain = {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
-        return {name: v for name, v in plain.items() if v not in ("", [])}
+        return {name: v for name, v in plain.items() if v not in ("", [], None)}
     if isinstance(value, Mapping):
         return {name: _plain(v) for name, v in value.items()}
     if isinstance(value, tuple):

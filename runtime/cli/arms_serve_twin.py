@@ -15,13 +15,12 @@ from zetta.hw_drivers.audit import AuditLog, Changes
 from zetta.hw_drivers.decisions import AuditSink
 from zetta.hw_drivers.robot_file import TWIN, RobotFile
 from zetta.hw_drivers.twin.serve import Twin, TwinSettings, serve_twin
-from zetta.hw_drivers.twin.setups import to_toml
+from zetta.hw_drivers.twin.setups import write_setup
 from zetta.hw_drivers.twin.side import TwinSide
 from zetta.hw_drivers.twin.world import TwinWorld
 from zetta.runtime.cli import output
 from zetta.runtime.cli.arms_serve import status_line, told_regularly
 from zetta.runtime.cli.ending import wish_to_end
-from zetta.runtime.cli.graphics import choose_graphics
 from zetta.runtime.errors import ConfigError, suggest
 
 TWINS: Final = ("panda",)
@@ -76,7 +75,6 @@ def serve(robot: RobotFile, limits: Limits, setup: Path | None, as_json: bool) -
     settings, faults = twin_settings(robot), faults_of(str(robot.options.get("faults", "")))
     if setup is not None and setup.exists():
         raise ConfigError(f"{setup} exists already; choose another file for the set-up")
-    output.note(choose_graphics("twin"))  # for the process that draws
     served: list[Twin] = []
 
     def ready(twin: Twin) -> None:
@@ -129,10 +127,7 @@ def _announce(robot: RobotFile, twin: Twin, path: Path | None, as_json: bool) ->
             if not robot.limits.endswith(".toml")
             else str(Path(robot.limits).resolve())
         )
-        try:
-            path.write_text(to_toml(replace(twin.setup(), limits=limits)), encoding="utf-8")
-        except OSError as error:
-            raise ConfigError(f"cannot write {path}: {error.strerror}") from error
+        write_setup(replace(twin.setup(), limits=limits), path)
     output.note(
         f"serving {robot.robot!r} ({robot.driver}) at {places.command}, states {places.state}, "
         f"stop {places.stop}; limits of {robot.limits}; audit {robot.audit or 'none'}; "

@@ -40,8 +40,9 @@ FIRST_SEED: Final = 400
 AGENT: Final = "agent/scripted"
 POLICIES: Final = "twin/"
 """How the policies are called that can do these errands; anything else stands for the agent."""
-STATE_AGE_S, FRAME_AGE_S = 0.5, 1.0
-"""Readings and pictures may be so old: server, cameras and driver share one machine here."""
+STATE_AGE_S, FRAME_AGE_S, COMMAND_TTL_S = 0.5, 1.0, 0.3
+"""Readings and pictures may be so old, and commands so long on their way: server, cameras and
+driver share one machine here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +132,7 @@ def _be_patient(setup: Path) -> None:
         limits=str(limits),
         max_state_age_s=STATE_AGE_S,
         max_frame_age_s=FRAME_AGE_S,
+        command_ttl_s=COMMAND_TTL_S,
     )
     setup.write_text(to_toml(older), encoding="utf-8")
 

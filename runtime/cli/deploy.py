@@ -25,6 +25,7 @@ from zetta.runtime.arbiter import PolicyOnly
 from zetta.runtime.cli import at_home, output
 from zetta.runtime.cli.eyes import eyes, looks_at
 from zetta.runtime.cli.home import home_library
+from zetta.runtime.cli.recovery_budgets import budgets, skill_time, with_time
 from zetta.runtime.cli.sight import Sight, check_finder, localizer_of
 from zetta.runtime.core import (
     Arbiter,
@@ -39,7 +40,7 @@ from zetta.runtime.errors import ConfigError, suggest
 from zetta.runtime.looking import LooksAside
 from zetta.runtime.signals import names_up_to
 from zetta.runtime.signals_source import ExtraSignal, Look, Signals, signals_with
-from zetta.runtime.skill_arbiter import Budgets, SkillArbiter
+from zetta.runtime.skill_arbiter import SkillArbiter
 from zetta.skills.bundles import (
     NO_BUNDLE,
     STARTER,
@@ -151,7 +152,8 @@ def check_deployment(spec: RunSpec) -> None:
     """
     bundle = bundle_of(spec.bundle)
     bundle.check_level(spec.sensing)
-    _budgets(spec)
+    budgets(spec)
+    skill_time(spec)
     record = at_home.record_of(spec, bundle)
     if record is not None and record.policy != spec.policy:
         raise ConfigError(
@@ -233,7 +235,8 @@ def deploy(
     if name == NO_BUNDLE and candidate is None:
         return Deployment(PolicyOnly(), signals, localizer)
     packages = [p for p in bundle.packages if p.fits(roles)]
-    skills = [_compiled(package, bundle, env, sight) for package in packages]
+    times = skill_time(spec)
+    skills = [with_time(_compiled(package, bundle, env, sight), times) for package in packages]
     ordered = [] if candidate is None else [_ordered(candidate, spec, env, sight)]
     monitor: Monitor
     isolated = None
@@ -247,7 +250,7 @@ def deploy(
         monitor,
         {skill.name: skill for skill in (*skills, *ordered)},
         signals.history,
-        _budgets(spec),
+        budgets(spec),
         shadow=spec.options.get("shadow") == "yes",
         sham=control == "sham",
     )
@@ -378,16 +381,3 @@ def _calibrated(spec: RunSpec) -> LoadedBundle:
         watchers=tuple(w for w in bundle.watchers if w.name not in off),
         parameters=record.parameters,
     )
-
-
-def _budgets(spec: RunSpec) -> Budgets:
-    text = spec.options.get("recovery_share")
-    if text is None:
-        return Budgets()
-    try:
-        share = float(text)
-    except ValueError:
-        share = -1.0
-    if not 0.0 <= share <= 1.0:
-        raise ConfigError(f"the recovery share is a number from 0 to 1, got {text!r}")
-    return Budgets(share=share)

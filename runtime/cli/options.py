@@ -23,6 +23,7 @@ OPTIONS: Final[Mapping[str, str]] = {
     "any_profile": "'yes' lets a policy see pictures of a foreign render profile",
     "worker": "'yes' runs the simulator in a process of its own",
     "recovery_share": "share of the step budget that skills may use",
+    "skill_time": "how many times as long as written a skill may take, for an arm that is slower",
     "shadow": "'yes' records what critics would do and lets the policy be",
     "localizer": "what finds things in pictures: tiny, geometry, openvocab:FOLDER",
     "toy_faults": "what goes wrong in the toy, such as camera_shift_y=0.03;slip_at=40",

@@ -55,7 +55,7 @@ DEFAULTS: Final[Mapping[str, Defaults]] = {
         ),
     ),
     "robosuite": Defaults(
-        suite="single_arm",
+        suite="robosuite_one_arm",
         policy="random",
         building="about 10 s",
         next=(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -107,12 +107,33 @@ class RandomPolicy:
         return self._last
 
 
+def action_of(arms: tuple[str, ...]) -> ActionSpec:
+    """Return the convention of several arms: seven columns each, by the names of the arms.
+
+    >>> action_of(("right", "left")).names[6:8]
+    ('right_gripper', 'left_dx')
+    """
+    return replace(
+        ONE_ARM,
+        names=tuple(f"{arm}_{axis}" for arm in arms for axis in ONE_ARM.names),
+        low=ONE_ARM.low * len(arms),
+        high=ONE_ARM.high * len(arms),
+        scale=ONE_ARM.scale * len(arms),
+    )
+
+
 def load(name: str) -> RandomPolicy:
-    """Return the random policy.
+    """Return the random policy of one arm, or of the arms in `random@right,left`.
 
     Raises:
-        ConfigError: `name` asks for an option.
+        ConfigError: what follows the `@` are no names of two or more arms.
     """
-    if name != "random":
-        raise ConfigError(f"the policy 'random' has no options, got {name!r}")
-    return RandomPolicy(name)
+    base, _, told = name.partition("@")
+    if name == base:
+        return RandomPolicy(name)
+    arms = tuple(told.split(","))
+    if len(arms) < 2 or len(set(arms)) < len(arms) or not all(arm.isidentifier() for arm in arms):
+        raise ConfigError(
+            f"got {name!r}; several arms are named in their order, such as random@right,left"
+        )
+    return RandomPolicy(name, action_of(arms))

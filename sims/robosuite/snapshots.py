@@ -21,6 +21,8 @@ from zetta.runtime.core import Task
 from zetta.runtime.errors import SpecMismatch
 
 _VERSION = 1
+_ALIASES = ("initial_ref_pos", "initial_ref_ori_mat")
+"""Names that a controller gives to places it knows by another name, and never reads."""
 _MODEL_FIELDS = ("body_pos", "body_quat", "geom_rgba", "site_rgba")
 
 
@@ -45,6 +47,8 @@ def dump(inner: Any, tick: int, task: Task) -> bytes:
     for owner, holder in _holders(inner):
         for name, value in vars(holder).items():
             key = f"{owner}/{name}"
+            if name in _ALIASES:
+                continue
             if isinstance(value, np.ndarray) and not value.dtype.hasobject:
                 # One order in memory: equal states have equal snapshots.
                 arrays[key] = np.array(value, order="C")

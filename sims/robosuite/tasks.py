@@ -16,7 +16,7 @@ from zetta.runtime.errors import ConfigError, suggest
 
 INIT_COUNT = 50
 """robosuite ships no initial states: `Init(k)` is the layout that the k-th of our seeds draws."""
-ONE_ARM, TWO_ARMS = "single_arm", "two_arm"
+ONE_ARM, TWO_ARMS = "robosuite_one_arm", "robosuite_two_arm"
 
 
 @dataclass(frozen=True, slots=True)

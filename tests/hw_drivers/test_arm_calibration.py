@@ -113,10 +113,14 @@ def test_shadow_runs_that_a_person_judges_let_the_critics_act_on_that_arm_alone(
     record = answer["calibration"]
     assert isinstance(record, dict)
     assert record["calibrated"] == EPISODES // 2
-    assert record["embodiment"] == {"name": "bench", "arm": "simple, 80 mm", "control_hz": 20.0}
+    assert record["embodiment"] == {
+        "name": "bench",
+        "arm": "simple, 80 mm, limits simple",
+        "control_hz": 20.0,
+    }
     kept = Path(str(answer["kept"]))
     assert kept.is_relative_to(home)
-    assert kept.parent.name == "bench_simple-80-mm_20hz"
+    assert kept.parent.name == "bench_simple-80-mm-limits-simple_20hz"
 
     code, answer = typed(capsys, *given, "--out", tmp_path / "live")
     assert code == 0

@@ -28,6 +28,7 @@ from zetta.runtime.errors import (
     Timeout,
     WorkerDied,
 )
+from zetta.sims import remote as remote_module
 from zetta.sims import worker
 from zetta.sims.remote import RemoteEnv, RemoteSettings
 from zetta.sims.toy import ToySimulator
@@ -348,3 +349,34 @@ def test_nothing_that_a_simulator_prints_meets_the_announcement() -> None:
 
     assert out == ""
     assert "loud" in err
+
+
+def test_zetta_is_lent_to_an_interpreter_that_has_none() -> None:
+    env = RemoteEnv("toy", SUITE, TASK, settings=RemoteSettings(lent=True))
+    try:
+        there, here = env.reset(SCENE), ToySimulator().make(SUITE, TASK).reset(SCENE)
+        assert wire.pack(wire.to_wire(there)) == wire.pack(wire.to_wire(here))
+    finally:
+        env.close()
+
+
+def test_a_lent_interpreter_that_runs_another_zetta_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "zetta").symlink_to(worker.PACKAGE, target_is_directory=True)
+    monkeypatch.setattr(remote_module, "PACKAGE", tmp_path / "zetta")
+    with pytest.raises(SpecMismatch, match=r"runs the zetta of .* expected the one of"):
+        RemoteEnv("toy", SUITE, TASK, settings=RemoteSettings(lent=True))
+
+
+def test_a_worker_of_another_protocol_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote_module, "PROTOCOL", wire.PROTOCOL + 1)
+    with pytest.raises(SpecMismatch, match="install the same version"):
+        RemoteEnv("toy", SUITE, TASK)
+
+
+def test_a_worker_tells_the_things_of_its_scene(remote: RemoteEnv) -> None:
+    local = ToySimulator().make(SUITE, TASK)
+    remote.reset(SCENE)
+    local.reset(SCENE)
+    assert wire.pack(wire.to_wire(remote.landmarks())) == wire.pack(wire.to_wire(local.landmarks()))

