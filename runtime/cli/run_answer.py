@@ -25,6 +25,7 @@ from zetta.runtime.cli.run_episodes import (
 )
 from zetta.runtime.cli.run_plan import DEFAULTS, Wishes
 from zetta.runtime.core import RunSpec, Simulator
+from zetta.runtime.registry import is_arm
 from zetta.runtime.success_rates import wilson
 
 
@@ -160,8 +161,8 @@ def _arguments(spec: RunSpec, specs: Sequence[RunSpec], manner: Manner) -> list[
     return [*arguments, *(flag for flag, wanted in flags.items() if wanted)]
 
 
-def verification_lines(reports: Sequence[EpisodeReport]) -> list[str]:
-    """Return what the evidence says of drives beside what the simulator says."""
+def verification_lines(reports: Sequence[EpisodeReport], arm: bool = False) -> list[str]:
+    """Return what the evidence says of drives beside what the simulator says; an arm is silent."""
     verified = [report for report in reports if report.verified]
     unsure = sum(report.verified is None for report in reports)
     right = sum(report.success for report in verified)
@@ -170,6 +171,8 @@ def verification_lines(reports: Sequence[EpisodeReport]) -> list[str]:
         f"by the evidence of cameras and gripper: {len(verified)}/{len(reports)} done"
         + (f", {unsure} that it cannot tell" if unsure else "")
     ]
+    if arm:
+        return lines
     if verified:
         lines.append(f"the simulator agrees with {right} of these {len(verified)}")
     if missed:
@@ -195,10 +198,15 @@ def tell(answer: Answer, wishes: Wishes) -> None:
         output.answer("next:")
         for line in DEFAULTS[wishes.sim].next:
             output.answer(f"  {line}")
-    judged = [report for report in scored if report.agent]
+    judged, arm = [report for report in scored if report.agent], is_arm(wishes.sim)
     if judged:
-        for line in verification_lines(judged):
+        for line in verification_lines(judged, arm):
             output.answer(line)
     last = reports[-1]
+    if arm and scored:
+        output.answer(
+            "an arm does not know whether its task is done; who saw it says: zetta critics judge "
+            f"{answer.folder}/episodes/* --success --by YOUR-NAME (or --failure)"
+        )
     shown = last.video or last.strip if len(reports) == 1 else None
     output.answer(f"look at {shown or answer.folder}")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from tests.deploy import stand_ins
+from tests.deploy import ports, stand_ins
 from tests.deploy.guide import CABLE, HOSTS, Block, Guide, GuideError, missing, substituted
 from tests.deploy.two_hosts import KINDS, Ended, Kind, TwoHosts, two_hosts
 
@@ -109,6 +109,8 @@ class Rehearsal:
         self.hosts, self.computers = hosts, computers
         self.done: list[Block] = []
         self.took: dict[int, float] = {}
+        self.listened: dict[str, set[tuple[str, int]]] = {name: set() for name in computers}
+        """Address and port of what was listened at on each computer, at any time."""
         self._waiting: dict[str, Block] = {}
         self._folders: dict[str, Path] = {}
         """Where the first terminal of each computer is, as its reader's would be."""
@@ -130,6 +132,7 @@ class Rehearsal:
                 began = time.monotonic()
                 self._carry_out(block)
                 self.took[block.line] = time.monotonic() - began
+                self._see_ports()
             else:
                 for command in block.commands:
                     _by_hand(command, self.computers[block.host])
@@ -175,6 +178,11 @@ class Rehearsal:
         wrong = self._wrong(replace(block, host=begun.host, marks=marks), ended)
         if wrong:
             raise GuideError(f"{wrong}\n{self._story(begun, begun.text, ended)}")
+
+    def _see_ports(self) -> None:
+        for name, where in self.computers.items():
+            table = self.hosts.run(name, ports.SCRIPT, where.folder, where.environment()).said
+            self.listened[name] |= ports.listening(table)
 
     def _cable(self, plugged: bool) -> None:
         """Pull the cable or plug it in; where there is none, freeze what it leads to."""

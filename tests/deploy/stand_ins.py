@@ -118,7 +118,8 @@ def supervise(words: list[str]) -> int:
             process.send_signal(signal.SIGTERM)
         (folder / "main").write_text(f"{process.pid}")
         code = process.wait()
-        again = service.get("Restart") == "on-failure" and code != 0 and not ending
+        failed = code != 0 and f"{code}" not in service.get("RestartPreventExitStatus", "").split()
+        again = service.get("Restart") == "on-failure" and failed and not ending
         if not again:
             break
         time.sleep(RESTART_S)

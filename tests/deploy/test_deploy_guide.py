@@ -20,11 +20,15 @@ import numpy as np
 import pytest
 
 from tests.deploy.guide import Block, Guide, read_guide
-from tests.deploy.rehearsal import AS_THEY_ARE, FOLDERS, ROOT, rehearsal
+from tests.deploy.ports import reachable
+from tests.deploy.rehearsal import AS_THEY_ARE, FOLDERS, ROOT, Rehearsal, rehearsal
 from tests.deploy.two_hosts import KINDS, Kind
 from zetta.hw_drivers.arm_setup import read_setup
 
 GUIDE: Final = ROOT / "docs/deploy.md"
+HOST_NAMES: Final[Mapping[str, str]] = {"gpu": "GPU server", "robot": "robot workstation"}
+FIRST_OWN: Final = 32768
+"""From here on ports are those that a system takes for itself, such as between parent and child."""
 POLICY_ENV: Final = ROOT / "docs/deploy/policy.env"
 
 
@@ -61,9 +65,33 @@ def carried_out(
         with capsys.disabled():
             print(f"\n[{GUIDE.name}: the two computers are {way.hosts.kind}]", flush=True)
         way.carry_out(guide, slow)
+    if way.hosts.kind != "loopback":  # there a computer's ports are everybody's
+        check_ports(way)
     took = sorted(way.took.items(), key=lambda item: -item[1])[:8]
     print(f"{sum(way.took.values()):.0f} s;", ", ".join(f"line {n} {s:.1f} s" for n, s in took))
     return way.done
+
+
+def check_ports(way: Rehearsal) -> None:
+    """The table of ports is true: one port can be reached, and the rest is what it says."""
+    assert reachable(way.listened["gpu"]) == {("10.77.0.1", 5601)}
+    assert reachable(way.listened["robot"]) == set()
+    told = {5701, 5702, 5703, 5704, 5705, 5709}
+    assert {port for _, port in way.listened["robot"] if port < FIRST_OWN} == told
+    assert {port for _, port in way.listened["gpu"] if port < FIRST_OWN} == {5601}
+
+
+def test_sentence_before_a_block_names_its_computer(guide: Guide) -> None:
+    """What a reader sees of a block is its commands alone."""
+    lines = GUIDE.read_text(encoding="utf-8").splitlines()
+    before, end = "", 0
+    for block in guide.blocks:
+        if block.host in HOST_NAMES:
+            between = " ".join(lines[end : block.line])
+            named = [host for host, name in HOST_NAMES.items() if name in between]
+            if block.host != before:
+                assert block.host in named, f"line {block.line}: say on which computer this is"
+            before, end = block.host, block.line
 
 
 def test_places_of_the_guide_are_those_that_the_test_replaces(guide: Guide) -> None:
