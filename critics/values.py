@@ -163,4 +163,4 @@ def highest(levels: Iterable[Sensing]) -> Sensing:
 def nearest(name: str, known: Mapping[str, object]) -> str:
     """Return the nearest known names, or where they are listed."""
     hint = suggest(name, known)
-    return hint if hint.startswith(("did you", "known")) else "zetta critics docs lists them"
+    return "zetta critics docs lists them" if hint.endswith(" more") else hint

@@ -79,6 +79,17 @@ class Aims:
     table: float
 
 
+@dataclass(frozen=True, slots=True)
+class TwinReachState:
+    """What the policy remembers between two chunks."""
+
+    words: tuple[tuple[str, str], ...]
+    seed: int
+    aims: Aims | None
+    stage: Stage
+    since: float
+
+
 class TwinReach:
     """The policy. One arm, one camera, chunks of eight rows of which four are used."""
 
@@ -99,8 +110,8 @@ class TwinReach:
             depth=True,
             digest=hashlib.sha256(text.encode()).hexdigest(),
         )
-        self._words: list[tuple[str, str]] = []
-        self._whim = whim(0, 0.0)
+        self._words: tuple[tuple[str, str], ...] = ()
+        self._seed = 0
         self._begin()
 
     @property
@@ -114,13 +125,13 @@ class TwinReach:
         Raises:
             ConfigError: the instruction names no coloured thing.
         """
-        self._words = _THING.findall(instruction.lower())
+        self._words = tuple((c, s) for c, s in _THING.findall(instruction.lower()))
         if not self._words:
             raise ConfigError(
                 f"{self._spec.name} does not understand {instruction!r}; say it like "
                 "'put the red cube on the yellow plate'"
             )
-        self._whim = whim(seed, self._miss_chance)
+        self._seed = seed
         self._begin()
 
     def infer(self, observation: Observation) -> ActionChunk:
@@ -141,6 +152,19 @@ class TwinReach:
             return ActionChunk(np.tile([0.0] * 6 + [-1.0], (HORIZON, 1)), t)
         return ActionChunk(self._rows(np.array(arm.ee_pos), t, self._aims), t)
 
+    def state(self) -> TwinReachState:
+        """Return all that is remembered."""
+        return TwinReachState(self._words, self._seed, self._aims, self._stage, self._since)
+
+    def restore(self, state: TwinReachState) -> None:
+        """Continue from `state`."""
+        self._words, self._seed, self._aims = state.words, state.seed, state.aims
+        self._stage, self._since = state.stage, state.since
+
+    def reseed(self, seed: int) -> None:
+        """Take every later draw from `seed`; what was aimed at when it looked stays."""
+        self._seed = seed
+
     def close(self) -> None:
         """Free nothing."""
 
@@ -150,7 +174,7 @@ class TwinReach:
     # ------------------------------------------------------------------ sight
 
     def _look(self, observation: Observation, arm: ArmState) -> Aims | None:
-        name = CAMERA.name
+        name, luck = CAMERA.name, whim(self._seed, self._miss_chance)
         for part in (observation.images, observation.depth, observation.cameras):
             if name not in part:
                 raise SpecMismatch(
@@ -168,16 +192,14 @@ class TwinReach:
             return None
         else:
             top = found[0].position
-            grasp = np.array(
-                [*(top[:2] + self._whim.grasp), max(top[2] - DEPTH_M, table + LEAST_M)]
-            )
+            grasp = np.array([*(top[:2] + luck.grasp), max(top[2] - DEPTH_M, table + LEAST_M)])
         place = None
         if len(found) == 2:
             if found[1] is None:
                 return None
             plate = found[1].position
             release = plate[2] + grasp[2] - table + LOOSE_M
-            place = np.array([*(plate[:2] + self._whim.place), release])
+            place = np.array([*(plate[:2] + luck.place), release])
         return Aims(grasp, place, table)
 
     # ------------------------------------------------------------------ stages

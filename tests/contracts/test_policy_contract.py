@@ -74,6 +74,8 @@ def policy(name: str) -> Policy:
 
 
 def sentence(spec: PolicySpec) -> str:
+    if spec.name.startswith("twin/"):
+        return "put the red cube on the yellow plate"
     return SENTENCES.get(
         spec.render_profile or "", "pick up the alphabet soup and place it in the basket"
     )
