@@ -58,6 +58,18 @@ def test_policy_drives_an_arm_by_its_setup(
     assert not episode["success"]
 
 
+def test_person_is_asked_whether_the_task_is_done(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "arm.toml"
+    with served(SimpleSide()) as running:
+        file.write_text(SETUP.format(url=running.url, robot="simple"))
+        assert run("--arm", str(file), "--out", str(tmp_path / "run"), "--policy", "random") == 0
+    said = capsys.readouterr().out
+    assert "zetta critics judge" in said
+    assert "the simulator" not in said
+
+
 def test_agent_drives_an_arm_by_commands(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
