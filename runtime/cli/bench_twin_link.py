@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import select
 import subprocess
 import sys
@@ -17,15 +16,12 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from zetta.hw_drivers import arm_limits
-from zetta.hw_drivers.arm_setup import read_setup
 from zetta.hw_drivers.frames import Pose
 from zetta.hw_drivers.twin.door import TwinDoor
-from zetta.hw_drivers.twin.setups import to_toml
 from zetta.hw_drivers.twin.tasks import RESTS_M, TASKS, TwinTask
 from zetta.hw_drivers.twin.things import THINGS
 from zetta.runtime.benchmarks import Figure
@@ -40,9 +36,6 @@ FIRST_SEED: Final = 400
 AGENT: Final = "agent/scripted"
 POLICIES: Final = "twin/"
 """How the policies are called that can do these errands; anything else stands for the agent."""
-STATE_AGE_S, FRAME_AGE_S, COMMAND_TTL_S = 0.5, 1.0, 0.3
-"""Readings and pictures may be so old, and commands so long on their way: server, cameras and
-driver share one machine here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +95,6 @@ def served(folder: Path) -> Iterator[tuple[TwinDoor, Path]]:
         )
     try:
         door = TwinDoor(str(_announced(process, log)["door"]))
-        _be_patient(setup)
         try:
             yield door, setup
         finally:
@@ -112,29 +104,6 @@ def served(folder: Path) -> Iterator[tuple[TwinDoor, Path]]:
         process.wait()
         assert process.stdout is not None
         process.stdout.close()
-
-
-def _be_patient(setup: Path) -> None:
-    """Let readings and pictures be older than on a machine that does nothing else.
-
-    The limits of the twin's own side stay as they are.
-    """
-    declared = read_setup(setup)
-    shipped = Path(arm_limits.__file__).with_name("limits") / f"{declared.limits}.toml"
-    text = shipped.read_text(encoding="utf-8")
-    patient, count = re.subn(r"(?m)^(stale = \{ value = )[\d.]+", rf"\g<1>{STATE_AGE_S}", text)
-    if count != 1:
-        raise InfraError(f"{shipped} says no single 'stale'")
-    limits = setup.with_name("patient.toml")
-    limits.write_text(patient, encoding="utf-8")
-    older = replace(
-        declared,
-        limits=str(limits),
-        max_state_age_s=STATE_AGE_S,
-        max_frame_age_s=FRAME_AGE_S,
-        command_ttl_s=COMMAND_TTL_S,
-    )
-    setup.write_text(to_toml(older), encoding="utf-8")
 
 
 def _announced(process: subprocess.Popen[bytes], log: Path) -> Mapping[str, object]:
