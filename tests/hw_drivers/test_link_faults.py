@@ -13,6 +13,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -39,7 +40,7 @@ from tests.hw_drivers.faults.parts import (
 )
 from zetta.hw_drivers.zmq_arm import ZmqArm, clear_stop
 from zetta.runtime.curve_keys import write_keys
-from zetta.runtime.errors import SafetyStop, ZettaError
+from zetta.runtime.errors import SafetyStop, SpecMismatch, ZettaError
 from zetta.runtime.transport import Dealer
 
 MOST_S = WATCHDOG_S + SLACK_S
@@ -268,17 +269,27 @@ def test_arm_holds_when_the_network_is_cut_twenty_times(tmp_path: Path) -> None:
 
 
 def stopped_behind_a_thousand(folder: Path) -> float:
-    """Return the time from pressing stop to being told; it stays stopped through restarts."""
+    """Return how long a server that finds 1,000 commands and a stop behind them takes to stop.
+
+    It does not run while they come, so that all of them wait. It stays stopped through restarts.
+    """
     latch = folder / f"latch-{time.monotonic_ns()}.json"
     robot = Robot(folder, "--latch", str(latch))
     with ending(robot):
         raw = RawClient(robot.url)
         stopper = Dealer(f"tcp://127.0.0.1:{robot.ports[2]}")
         try:
+            with pytest.raises(SpecMismatch):  # the link of a stop stands, as a program keeps it
+                stopper.call("hello", {}, 5.0)
+            robot.send(signal.SIGSTOP)
             for seq in range(1, 1001):
                 raw.command(seq, time.monotonic() + 0.9)
-            pressed = time.monotonic()
-            stopper.call("stop", {"by": "test", "reason": "now"}, 20.0)
+            with ThreadPoolExecutor(1) as beside:
+                stop = beside.submit(stopper.call, "stop", {"by": "test", "reason": "now"}, 20.0)
+                wait_quietly(0.1)  # it is on its way, behind the commands
+                pressed = time.monotonic()
+                robot.send(signal.SIGCONT)
+                stop.result()
         finally:
             stopper.close()
             raw.close()

@@ -267,8 +267,9 @@ def still_at(robot: Robot, since: float) -> float:
 
 def assert_nothing_stale(robot: Robot, program: Program, since: float) -> None:
     """Every command that was taken after `since` had been sent within its time to live."""
-    sent = program.times()
-    for event in robot.told("asked", since):
+    taken = robot.told("asked", since)
+    sent = program.times()  # read later, for the program goes on
+    for event in taken:
         times = [t for t, seq in sent if seq == event.numbers[0] and t <= event.t]
         assert times, f"command {event.numbers[0]:g} was taken and not sent"
         assert event.t - times[-1] <= TTL_S + 0.02
