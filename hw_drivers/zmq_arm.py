@@ -165,7 +165,8 @@ class ZmqArm:
             trouble = _CLOCKS
         raise Timeout(
             f"the newest state from {connection.states.endpoint} is {self.age_s():.3f} s old, "
-            f"wanted at most {max_age_s:g} s" + (f"; the robot says: {trouble}" if trouble else "")
+            f"wanted at most {max_age_s:g} s (max_state_age_s of the set-up, stale of its limits)"
+            + (f"; the robot says: {trouble}" if trouble else "")
         )
 
     def age_s(self) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import types
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from typing import (
     Any,
@@ -170,6 +170,11 @@ def _mapping_reader(kind: Any) -> Reader:
 
 def _record_reader(kind: type) -> Reader:
     readers = {name: _reader(hint) for name, hint in get_type_hints(kind).items()}
+    needed = [
+        each.name
+        for each in fields(kind)
+        if each.init and each.default is MISSING and each.default_factory is MISSING
+    ]
 
     def read(plain: Any) -> Any:
         if not isinstance(plain, dict):
@@ -178,10 +183,10 @@ def _record_reader(kind: type) -> Reader:
             unknown = sorted(plain.keys() - readers.keys(), key=str)
             raise _refused(unknown, f"only {', '.join(readers)}")
         values = {name: _within(name, readers[name], item) for name, item in plain.items()}
-        try:
-            return kind(**values)
-        except TypeError as error:
-            raise _Unfit(f" is incomplete: {error}") from error
+        missing = [name for name in needed if name not in values]
+        if missing:
+            raise _Unfit(f" is incomplete: {' and '.join(missing)} missing")
+        return kind(**values)
 
     return read
 

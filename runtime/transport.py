@@ -203,7 +203,7 @@ class Router:
         except zmq.ZMQError as error:
             self.close(0)
             raise ConfigError(
-                f"cannot bind {bind}: {error}; is another server there? choose another with --bind"
+                f"cannot bind {bind}: {error}; is another server there? choose another port"
             ) from error
         self.endpoint = self.socket.getsockopt_string(zmq.LAST_ENDPOINT)
 
@@ -285,8 +285,8 @@ def check_bind(endpoint: str, keys: bool) -> None:
     if not keys and not is_loopback(host):
         raise ConfigError(
             f"{endpoint} can be reached from other machines and whoever reaches it moves the "
-            "robot; make keys with zetta serve keygen and give them with --keys, or bind "
-            "tcp://127.0.0.1:PORT and use an SSH tunnel"
+            "robot; make keys with zetta serve keygen and name the server's file (--keys, or keys "
+            "in a file), or bind tcp://127.0.0.1:PORT and use an SSH tunnel"
         )
 
 

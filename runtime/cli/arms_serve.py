@@ -59,8 +59,9 @@ def command(
     """
     try:
         if (robot is None) == (not twin):
+            said = "nothing was" if robot is None else "both were"
             raise ConfigError(
-                "say what to serve: zetta arms serve ROBOT.toml, or --twin panda (docs/arms.md)"
+                f"say what to serve: zetta arms serve ROBOT.toml, or else --twin panda; {said} said"
             )
         declared = read_robot_file(robot) if robot is not None else _twin(twin, seed, port, faults)
         if declared.driver.startswith(TWIN):

@@ -74,7 +74,10 @@ def serve(robot: RobotFile, limits: Limits, setup: Path | None, as_json: bool) -
     """
     settings, faults = twin_settings(robot), faults_of(str(robot.options.get("faults", "")))
     if setup is not None and setup.exists():
-        raise ConfigError(f"{setup} exists already; choose another file for the set-up")
+        raise ConfigError(
+            f"{setup} exists already; leave --write-setup out to go on with it, or name "
+            "another file"
+        )
     served: list[Twin] = []
 
     def ready(twin: Twin) -> None:
@@ -136,7 +139,7 @@ def _announce(robot: RobotFile, twin: Twin, path: Path | None, as_json: bool) ->
     for name, place in twin.pictures.endpoints.items():
         output.note(f"camera {name} at {place}")
     if path is not None:
-        output.note(f"try it: zetta run --arm {path}")
+        output.note(f"try it: zetta drive --arm {path} --agent scripted")
     if as_json:
         output.emit(
             {

@@ -175,8 +175,8 @@ def _tell(record: CalibrationRecord, report: Mapping[str, Detection], folder: Pa
     output.answer(output.table(["critic", "level", "numbers"], rows))
     if all(level is None for level in record.levels.values()):
         output.answer(
-            f"{record.calibrated} successes are too few for alpha {record.alpha:g}: every critic "
-            "is off; give more logs or a larger --alpha"
+            f"{record.fitted} + {record.calibrated} successes are too few for alpha "
+            f"{record.alpha:g}: every critic is off; give more logs or a larger --alpha"
         )
         return
     output.answer(
