@@ -56,7 +56,7 @@ def test_relative_paths_begin_at_the_folder_of_the_file(tmp_path: Path) -> None:
         ('robot = "a"\ndriver = "simple"', "limits is missing"),
         ('robot = "a"\ndriver = "simple"\nlimits = ""', "limits is missing"),
         ('robot = "a"\ndriver = "deoxys:1.1.1.1,2.2.2.2"', "limits is missing"),
-        ('driver = "simple"\nport = 0', "incomplete: robot missing"),
+        ('driver = "simple"\nlimits = "simple"', "incomplete: robot missing"),
         ('robot = ""\ndriver = "simple"\nlimits = "simple"', "name of this robot"),
         ('robot = "a"\ndriver = "simple"\nlimits = "simple"\nport = 70000', "65535"),
         ('robot = "a"\ndriver = "simple"\nlimits = "simple"\nport = 5555', "5555"),
