@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from zetta.hw_drivers.arm import RobotSide
+from zetta.hw_drivers.arm import ArmFacts, RobotSide
 from zetta.hw_drivers.arm_guard import KernelGuard
 from zetta.hw_drivers.arm_limits import Limits
 from zetta.hw_drivers.arm_server import ArmServer, ServerSettings
@@ -58,26 +58,32 @@ def guarded_server(
             the log cannot be written.
         InfraError: at the end, the log could not be written.
     """
-    guard = guard or GuardSettings()
-    log = None if guard.audit is None else AuditLog(guard.audit)
-    try:
-        sink: AuditSink | None = log
-        if log is not None and not guard.audit_all:
-            sink = Changes(log)
-        kernel = KernelGuard(
-            limits,
-            side.facts,
-            sink,
-            guard.needs_approval,
-            guard.after_kernel,
-            guard.tick_s,
-            forward,
-        )
+    with kernel_guard(limits, side.facts, guard or GuardSettings(), forward) as kernel:
         server = ArmServer(side, kernel, settings, keys)
         try:
             yield server
         finally:
             server.close()
+
+
+@contextmanager
+def kernel_guard(
+    limits: Limits, facts: ArmFacts, wish: GuardSettings, forward: Forward | None = None
+) -> Iterator[KernelGuard]:
+    """Give the safety kernel of an arm with what keeps its decisions, which is closed at the end.
+
+    Raises:
+        ConfigError: the limits do not fit the arm.
+        InfraError: the audit log cannot be written.
+    """
+    log = None if wish.audit is None else AuditLog(wish.audit)
+    try:
+        sink: AuditSink | None = log
+        if log is not None and not wish.audit_all:
+            sink = Changes(log)
+        yield KernelGuard(
+            limits, facts, sink, wish.needs_approval, wish.after_kernel, wish.tick_s, forward
+        )
     finally:
         if log is not None:
             log.close()

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from zetta.hw_drivers.arm_guard import KernelGuard
 from zetta.hw_drivers.arm_limits import Limits
-from zetta.hw_drivers.audit import AuditLog, Changes
-from zetta.hw_drivers.decisions import AuditSink
+from zetta.hw_drivers.arm_serving import kernel_guard
 from zetta.hw_drivers.robot_file import TWIN, RobotFile
 from zetta.hw_drivers.twin.serve import Twin, TwinSettings, serve_twin
 from zetta.hw_drivers.twin.setups import write_setup
@@ -86,30 +82,15 @@ def serve(robot: RobotFile, limits: Limits, setup: Path | None, as_json: bool) -
         served.append(twin)
         _announce(robot, twin, setup, as_json)
 
-    with wish_to_end() as ending, _kept(robot) as audit:
+    with wish_to_end() as ending:
         output.note(f"building the twin of {limits.arm}")
         facts = TwinSide(TwinWorld(settings.seed), robot=settings.robot).facts
-        kernel = robot.guard()
-        guard = KernelGuard(
-            limits, facts, audit, kernel.needs_approval, kernel.after_kernel, kernel.tick_s
-        )
-        with told_regularly(lambda: status_line(served[0].server) if served else ""):
+        with (
+            kernel_guard(limits, facts, robot.guard()) as guard,
+            told_regularly(lambda: status_line(served[0].server) if served else ""),
+        ):
             serve_twin(settings, ending.stop.is_set, guard, ready, began_anew=guard.held)
     output.note(f"ended; {status_line(served[0].server)}")
-
-
-@contextmanager
-def _kept(robot: RobotFile) -> Iterator[AuditSink | None]:
-    """Give what keeps the kernel's decisions, as `guarded_server` has it for an arm."""
-    settings = robot.guard()
-    if settings.audit is None:
-        yield None
-        return
-    log = AuditLog(settings.audit)
-    try:
-        yield log if settings.audit_all else Changes(log)
-    finally:
-        log.close()
 
 
 def faults_of(text: str) -> list[tuple[str, str]]:

@@ -267,7 +267,7 @@ class ToyReach:
         table, seen = blobs(
             observation.images[name], observation.depth[name], observation.cameras[name]
         )
-        item, target = (_named(seen, *words) for words in self._words)
+        item, target = (named(seen, *words) for words in self._words)
         if item is None and held:
             site = observation.proprio.arms[0].ee_pos
             item = Blob("", False, np.array([site[0], site[1], table + 2.0 * DEPTH]), 1)
@@ -348,7 +348,8 @@ def holding(arm: ArmState) -> bool:
     return 0.01 < arm.gripper_opening < 0.07 and abs(arm.gripper_velocity) < 1e-3
 
 
-def _named(seen: list[Blob], colour: str, shape: str) -> Blob | None:
+def named(seen: list[Blob], colour: str, shape: str) -> Blob | None:
+    """Return the largest thing of a colour and shape that is seen; None where there is none."""
     fitting = [b for b in seen if b.colour == colour and b.flat == (shape == "plate")]
     return max(fitting, key=lambda blob: blob.pixels, default=None)
 

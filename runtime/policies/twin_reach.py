@@ -18,7 +18,8 @@ import numpy as np
 from zetta.runtime.core import ActionChunk, ArmState, Array, CameraSpec, Observation, PolicySpec
 from zetta.runtime.errors import ConfigError, SpecMismatch, suggest
 from zetta.runtime.policies.random_actions import ONE_ARM
-from zetta.runtime.policies.toy_sight import Blob, blobs
+from zetta.runtime.policies.toy_reach import holding, named
+from zetta.runtime.policies.toy_sight import blobs
 
 HORIZON, REPLAN = 8, 4
 HZ: Final = 20.0
@@ -184,7 +185,7 @@ class TwinReach:
         table, seen = blobs(
             observation.images[name], observation.depth[name], observation.cameras[name]
         )
-        found = [_named(seen, *words) for words in self._words[:2]]
+        found = [named(seen, _COLOURS.get(c, c), shape) for c, shape in self._words[:2]]
         if holding(arm):
             grasp = np.array(arm.ee_pos)
             grasp[2] = table + DEPTH_M
@@ -242,11 +243,6 @@ def waypoint(stage: Stage, aims: Aims) -> Array:
     return np.array([target[0], target[1], aims.table + ABOVE_M])
 
 
-def holding(arm: ArmState) -> bool:
-    """Tell whether the fingers stand still around something."""
-    return 0.01 < arm.gripper_opening < 0.07 and abs(arm.gripper_velocity) < 1e-3
-
-
 def _over(stage: Stage, site: Array, seconds: float, aims: Aims) -> bool:
     ticks = round(seconds * HZ)
     if stage in _TIMED:
@@ -262,12 +258,6 @@ def _after(stage: Stage, aims: Aims) -> Stage:
 
 def _closed(stage: Stage, aims: Aims) -> bool:
     return stage in _CLOSED or (stage == "rest" and aims.place is None)
-
-
-def _named(seen: list[Blob], colour: str, shape: str) -> Blob | None:
-    wanted, flat = _COLOURS.get(colour, colour), shape == "plate"
-    fitting = [blob for blob in seen if blob.colour == wanted and blob.flat == flat]
-    return max(fitting, key=lambda blob: blob.pixels, default=None)
 
 
 def load(name: str) -> TwinReach:
