@@ -19,6 +19,7 @@ SIMS: Mapping[str, str] = {
     "twin": "zetta.hw_drivers.twin.simulator:TwinSimulator",
     "robosuite": "zetta.sims.robosuite.simulator:RobosuiteSimulator",
     "maniskill": "zetta.sims.maniskill.simulator:ManiSkillSimulator",
+    "robotwin": "zetta.sims.robotwin.simulator:RobotwinSimulator",
 }
 POLICIES: Mapping[str, str] = {
     "zetta/tiny": "zetta.runtime.policies.tiny.serve:load",
