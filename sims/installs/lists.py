@@ -32,6 +32,16 @@ class PackageList:
     packages: tuple[str, ...]
     """Each pinned, `name==version`, in the order of installation."""
 
+    version_of: str = ""
+    """The package whose version is the simulator's; empty for the one called as the module."""
+
+    @property
+    def version(self) -> str:
+        """Return the simulator's version; empty where no package is named like it."""
+        wanted = (self.version_of or self.module).lower().replace("_", "-")
+        pins = (pin.partition("==") for pin in self.packages)
+        return next((v for name, _, v in pins if name.lower().replace("_", "-") == wanted), "")
+
     @property
     def digest(self) -> str:
         """Return the hash of what decides what gets installed."""
@@ -69,4 +79,5 @@ def find(name: str) -> PackageList:
         draws_with=cast(Literal["opengl", "vulkan"], table["draws_with"]),
         assets=str(table.get("assets", "")),
         packages=packages,
+        version_of=str(table.get("version_of", "")),
     )
