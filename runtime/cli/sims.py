@@ -70,9 +70,11 @@ def install_sim(
     """Make the virtual environment of a simulator from its exact list of packages."""
     if not lives_apart(name) and name in registry.names("sims"):
         raise ConfigError(f"{name} needs no environment of its own; {_own_line(name)}")
+    from zetta.runtime.cli.sims_assets_get import refresh
     from zetta.runtime.cli.sims_install import install
 
     done = install(name, again)
+    refresh(name)
     stamp = done.stamp
     if as_json:
         output.emit(

@@ -16,7 +16,7 @@ from typing import Final
 
 from zetta.runtime.cli import output
 from zetta.runtime.cli.byte_progress import byte_progress, in_words
-from zetta.runtime.cli.sims_assets import COPIED, MARKS, AssetFolder, PartStamp
+from zetta.runtime.cli.sims_assets import COPIED, MARKS, AssetFolder, PartStamp, assets_of
 from zetta.runtime.cli.sims_fetch import Offer, ask, client, drop, fetch, known
 from zetta.runtime.cli.sims_lock import alone
 from zetta.runtime.cli.sims_unpack import DamagedError, contents, hash_of, settle, unpack
@@ -88,6 +88,17 @@ def get_assets(
         for number, errand in enumerate(errands, 1):
             _carry_out(folder, errand, f"{errand.part.name} ({number} of {len(errands)})")
     return Got(fresh=True, seconds=round(time.monotonic() - begun, 1))
+
+
+def refresh(name: str) -> None:
+    """Bring the files that were copied from a package up to its new version, if any were.
+
+    Raises:
+        InfraError: they cannot be copied.
+    """
+    folder = assets_of(name)
+    if folder is not None and (folder.marks / COPIED).exists():
+        get_assets(folder, ())
 
 
 def _errands(folder: AssetFolder, wanted: Sequence[AssetPart], source: str) -> tuple[Errand, ...]:

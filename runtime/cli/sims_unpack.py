@@ -9,7 +9,6 @@ import hashlib
 import lzma
 import os
 import shutil
-import stat
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -141,12 +140,12 @@ def settle(staging: Path, root: Path) -> Sequence[str]:
 
 
 def _check_name(part: AssetPart, entry: zipfile.ZipInfo, reserved: str) -> None:
+    """Refuse a name that leads out; a link is no danger, for its text becomes a plain file."""
     name = entry.filename
     place = PurePosixPath(part.into) / name
     outside = place.is_absolute() or ".." in place.parts or "\\" in name
-    kind = stat.S_IFMT(entry.external_attr >> 16)
-    if outside or place.parts[:1] == (reserved,) or kind not in (0, stat.S_IFREG, stat.S_IFDIR):
+    if outside or place.parts[:1] == (reserved,):
         raise DamagedError(
-            f"the zip of {part.name} holds {name!r}, which is no plain file inside its folder; it "
-            "is refused"
+            f"the zip of {part.name} holds {name!r}, which is no place inside its folder; it is "
+            "refused"
         )

@@ -33,14 +33,14 @@ class PackageList:
     """Each pinned, `name==version`, in the order of installation."""
 
     version_of: str = ""
-    """The package whose version is the simulator's; empty for the one called as the module."""
+    """The package whose version is the simulator's; empty where it is the last one."""
 
     @property
     def version(self) -> str:
-        """Return the simulator's version; empty where no package is named like it."""
-        wanted = (self.version_of or self.module).lower().replace("_", "-")
+        """Return the simulator's version."""
+        wanted = self.version_of or self.packages[-1].partition("==")[0]
         pins = (pin.partition("==") for pin in self.packages)
-        return next((v for name, _, v in pins if name.lower().replace("_", "-") == wanted), "")
+        return next((version for name, _, version in pins if name == wanted), "")
 
     @property
     def digest(self) -> str:

@@ -26,7 +26,7 @@ from zetta.runtime.cli.sims_assets import (
     told_root,
     worker_variables,
 )
-from zetta.runtime.cli.sims_assets_get import Errand, get_assets, room_needed
+from zetta.runtime.cli.sims_assets_get import Errand, get_assets, refresh, room_needed
 from zetta.runtime.cli.sims_venv import STAMP, Stamp, apart, venv_of
 from zetta.runtime.errors import ConfigError, InfraError
 from zetta.sims import remote
@@ -213,7 +213,8 @@ def test_the_files_of_the_package_are_copied_first(lists: Path, server: Server) 
     (folder().marks / "copied.json").write_text('{"digest": "of an older list"}')
     assert folder().state == "needs assets"
     before = asked(server)
-    assert get(server.url)
+    refresh(SIM)  # as `zetta sims install` does at its end
+    assert folder().state == "ready"
     assert asked(server) == before
     assert (folder().root / "arena.xml").read_text() == "second"
     assert (folder().root / "robots/b.xml").read_bytes() == b"b" * 10
@@ -227,6 +228,29 @@ def made_up_venv() -> Path:
     stamp = Stamp(venv.packages.digest, str(venv.folder), 1.0, 1200)
     (venv.folder / STAMP).write_text(json.dumps(asdict(stamp)))
     return venv.folder
+
+
+def test_nothing_is_copied_where_nothing_was_downloaded(lists: Path) -> None:
+    write_list(lists, copies="robosuite:models/assets")
+    use_list(lists)
+    refresh(SIM)
+    refresh("toy")
+    assert not folder().root.exists()
+
+
+def test_two_commands_at_once_download_once(lists: Path, server: Server) -> None:
+    file = server.files["robots.zip"]
+    file.hold_after = BLOCK
+    first = child(lists, "-", "--from", server.url)
+    assert file.sent.wait(60)
+    second = child(lists, "-", "--from", server.url)
+    assert second.stderr is not None
+    assert "waiting for it" in second.stderr.readline()
+    file.go_on.set()
+    assert (first.wait(60), second.wait(60)) == (0, 0)
+    for process in (first, second):
+        process.communicate()
+    assert [a for a in file.asked if a != "bytes=0-0"] == [""]
 
 
 def test_lost_files_and_a_newer_list_are_noticed(lists: Path, server: Server) -> None:
@@ -521,6 +545,9 @@ def test_the_real_lists_are_those_of_the_official_downloaders() -> None:
         "embodiments.zip",
         "objects.zip",
     }
+    for assets in (robocasa, robotwin):
+        if assets.name in registry.names("sims"):
+            assert assets.bundled_suite in registry.simulator(assets.name).suites()
     pinned = "/datasets/TianxingChen/RoboTwin2.0/resolve/c15cc97be71e35244b6605d2d84c187f8565cc4d/"
     assert all(part.url.endswith(pinned + part.file) for part in robotwin.parts)
 
