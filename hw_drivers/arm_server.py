@@ -20,7 +20,7 @@ from typing import Any, Final
 import zmq
 
 from zetta.hw_drivers.arm import ArmReading, Guard, RobotSide, checked_driver, checked_target
-from zetta.hw_drivers.arm_latch import StopLatch
+from zetta.hw_drivers.arm_latch import LATCH, StopLatch
 from zetta.hw_drivers.arm_lead import Asked, Lead, shown
 from zetta.hw_drivers.arm_lease import Ownership
 from zetta.hw_drivers.arm_messages import (
@@ -123,7 +123,7 @@ class ArmServer:
         self._counts = dict.fromkeys(COUNTED, 0)
         self._lead = Lead(side, guard, settings.watchdog_s, self._counts)
         if self._latch.reason:
-            guard.stop(self._latch.reason, clock(), "latch")
+            guard.stop(self._latch.reason, clock(), LATCH)
         self._turned = self._due = -math.inf
         self._longest_turn = 0.0
         self._closed = False
@@ -249,7 +249,7 @@ class ArmServer:
 
     def _halt(self, reason: str, by: str) -> None:
         """Stop the arm first; the guard, and the latch, which may write a file, come then."""
-        self._counts["stops"] += 1
+        self._counts["stops"] += not self._latch.reason  # it is sent more than once to be sure
         try:
             self._side.stop()
         finally:
