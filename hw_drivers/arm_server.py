@@ -109,8 +109,9 @@ class ArmServer:
             sockets: makes them.
 
         Raises:
-            ConfigError: an address may not be bound without keys, or is taken; or the guard's tick
-                is too long for the watchdog.
+            ConfigError: an address may not be bound without keys, or the guard's tick is too long
+                for the watchdog.
+            InfraError: an address is taken.
         """
         self._side, self._guard, self._settings, self._clock = side, guard, settings, clock
         self._session = secrets.token_hex(8)
