@@ -26,7 +26,7 @@ from zetta.hw_drivers.arm import (
     PoseTarget,
     driver_of,
 )
-from zetta.hw_drivers.arm_guarded import GuardedArm
+from zetta.hw_drivers.arm_guarded import Counting, GuardedArm
 from zetta.hw_drivers.arm_limits import load_limits
 from zetta.hw_drivers.arm_reach import model_of, workspace_of
 from zetta.hw_drivers.arm_setup import ArmSetup
@@ -125,6 +125,7 @@ class ArmEnv:
         self._ended = "not begun"
         self._driver = "policy"
         self._seen: ArmReading | None = None
+        self._refused = 0
 
     @property
     def spec(self) -> EnvSpec:
@@ -182,10 +183,11 @@ class ArmEnv:
         # taken from elsewhere than it was decided on swings to and fro.
         assert self._seen is not None
         self._arm.command(self.target(row, self._seen), self._setup.command_ttl_s, self._driver)
+        guard = self._arm.last if isinstance(self._arm, GuardedArm) else ""
         self._ticks += 1
         if self._ticks >= self._scene.task.max_steps:
             self._ended = "budget"
-        return self._step(self._usable(self._setup.max_state_age_s))
+        return self._step(self._usable(self._setup.max_state_age_s), guard)
 
     def target(self, row: Action, reading: ArmReading) -> PoseTarget:
         """Return what an action means for an arm that is at `reading`, in its base frame."""
@@ -294,13 +296,22 @@ class ArmEnv:
             raise InfraError(f"{self._facts.robot} is at fault: {reading.reason}")
         return reading
 
-    def _step(self, reading: ArmReading) -> Step:
+    def _step(self, reading: ArmReading, guard: str = "") -> Step:
         return Step(
             self._proprio(reading),
             success=False,
             terminated=False,
             truncated=self._ended == "budget",
+            guard=guard or self._declined(reading),
         )
+
+    def _declined(self, reading: ArmReading) -> str:
+        """Return why the robot's side did not follow what was sent to it since the last look."""
+        counts = self._arm.counts() if isinstance(self._arm, Counting) else {}
+        before, self._refused = self._refused, counts.get("declined", 0) + counts.get("refused", 0)
+        if self._refused <= before:
+            return ""
+        return f"refused at the robot: {reading.reason or 'it did not say why'}"
 
     def _proprio(self, reading: ArmReading) -> Proprio:
         self._seen = reading

@@ -118,7 +118,7 @@ COUNTED: Final[Mapping[str, str]] = {
     "latched": "commands while a stop was latched",
     "garbage": "messages that were none",
     "watchdog": "times that the arm was made to hold because nobody commanded it",
-    "stops": "stops",
+    "stops": "stops that were none before, however often each was sent",
 }
 
 

@@ -248,6 +248,9 @@ class Step:
     terminated: bool
     truncated: bool
     truth: Truth | None = None
+    guard: str = ""
+    """On an arm: what the safety kernel did with the action where it was not sent as asked, and
+    why; else empty."""
 
 
 @runtime_checkable
@@ -535,6 +538,8 @@ class Tick:
     verdicts: tuple[Verdict, ...] = ()
     held: str = ""
     """Why the loop kept the robot where it was, for `source` had no action yet; else empty."""
+    guard: str = ""
+    """As `Step.guard` of what came of the action."""
 
 
 class Arbiter(Protocol):

@@ -291,9 +291,9 @@ class Episode:
         if self.result is not None or (wish := self._next_wish()) is None:
             return
         action, held = self._stepper.action(wish, self.source, self._step, self._last_action)
-        tick = Tick(index, self._step.proprio, action, self.source, signals, verdicts, held)
-        pose = self._pose()
-        self._step = self._stepper.step(action, tick.source)
+        sensed, pose, source = self._step.proprio, self._pose(), self.source
+        self._step = self._stepper.step(action, source)
+        tick = Tick(index, sensed, action, source, signals, verdicts, held, self._step.guard)
         self._last_action = action
         self._sources[tick.source] += 1
         for sink in self._sinks:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.hw_drivers.arm_parts import Served, served, told, until
+from tests.hw_drivers.arm_parts import Served, kernel_for, served, told, until
 from tests.hw_drivers.camera_parts import HEIGHT, WIDTH, Still, camera_setup, picture
 from zetta.hw_drivers.arm import ArmReading
 from zetta.hw_drivers.arm_env import ArmEnv
@@ -54,6 +54,26 @@ def env(running: Served) -> Iterator[ArmEnv]:
     made = env_of(running)
     yield made
     made.close()
+
+
+def test_step_tells_what_the_robot_refused_since_the_last_one() -> None:
+    side = SimpleSide()
+    with served(side, guard=kernel_for(side)) as running:
+        env = env_of(running)  # no kernel of its own
+        assert env.reset(SCENE).guard == ""
+        far = np.array([8.0, 0.0, 0.0, 0.0, 0.0, 0.0, -1.0])
+        told_of: list[str] = []
+
+        def refused() -> bool:
+            step = env.step(far)
+            told_of.append(step.guard)
+            if step.truncated:
+                env.reset(SCENE)
+            return bool(step.guard)
+
+        until(refused, "the robot's side refuses a leap")
+        env.close()
+    assert told_of[-1].startswith("refused at the robot: ")
 
 
 def test_arm_is_an_environment_that_stops_at_vision(env: ArmEnv) -> None:
