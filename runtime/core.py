@@ -306,6 +306,32 @@ class SnapshotEnv(Env, Protocol):
 
 
 @runtime_checkable
+class HoldingEnv(Env, Protocol):
+    """An environment that keeps its place by itself, better than actions could make it."""
+
+    def hold(self, why: str) -> Step:
+        """Keep the place for this tick, in place of `step`; `why` is for people.
+
+        Raises:
+            InfraError: it cannot be told.
+        """
+        ...
+
+
+@runtime_checkable
+class WatchedEnv(Env, Protocol):
+    """An environment that may fall blind between two looks, as one with real cameras."""
+
+    def watch(self) -> str:
+        """Return why nobody may go on at this tick; empty if everything is seen.
+
+        Raises:
+            InfraError: it has lasted too long.
+        """
+        ...
+
+
+@runtime_checkable
 class DrivenEnv(Env, Protocol):
     """An environment that wants to know who drives it, such as an arm with limits for each."""
 
