@@ -68,7 +68,9 @@ def ask(http: httpx2.Client, url: str, pause: Callable[[float], None] = time.sle
                 return _offer(url, response)
         except _CutError as error:
             if not left:
-                raise ConnectionLost(f"{url} does not answer: {error}; try again later") from None
+                raise ConnectionLost(
+                    f"{url} does not answer: {error}; try again later, or give the zips with --from"
+                ) from None
             pause(1.0)
     raise AssertionError
 
