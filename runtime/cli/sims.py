@@ -54,9 +54,11 @@ def install_sim(
     """Make the virtual environment of a simulator from its exact list of packages."""
     if not lives_apart(name) and name in registry.names("sims"):
         raise ConfigError(f"{name} needs no environment of its own; {_own_line(name)}")
+    from zetta.runtime.cli.sims_graphics import bring_device
     from zetta.runtime.cli.sims_install import install
 
     done = install(name, again)
+    bring_device(done.venv)
     stamp = done.stamp
     if as_json:
         output.emit(
@@ -73,6 +75,26 @@ def install_sim(
     output.answer(
         f"{name} {how}: {done.venv.folder}, {stamp.size_mb / 1000:.1f} GB, made in "
         f"{stamp.seconds:.0f} s; try: zetta sims check {name}"
+    )
+
+
+@app.command("graphics")
+def fetch_graphics(
+    again: Annotated[
+        bool, typer.Option("--again", help="Fetch it anew, even if it is there.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Fetch Mesa's software device for Vulkan into the data folder (Debian 12)."""
+    from zetta.runtime.cli import vulkan
+
+    place = vulkan.fetch(again)
+    if as_json:
+        output.emit({"folder": str(place)})
+        return
+    output.answer(
+        f"{place}: simulators that draw with Vulkan use it from now on; remove the folder to go "
+        "back to the system's device"
     )
 
 

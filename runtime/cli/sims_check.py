@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from zetta.runtime import registry
-from zetta.runtime.cli import installation
-from zetta.runtime.cli.graphics import DRAWN_WITH_OPENGL
+from zetta.runtime.cli import installation, vulkan
+from zetta.runtime.cli.graphics import DRAWN_WITH_OPENGL, choose_graphics
 from zetta.runtime.cli.sims_venv import WHY, Venv, lives_apart, venv_of
 from zetta.runtime.core import Init, Scene
 from zetta.runtime.errors import ConfigError, ZettaError, suggest
@@ -76,6 +76,8 @@ def _apart_probes(venv: Venv) -> Iterator[Probe]:
     yield _asked(venv, "import", packages.module, f"{packages.module} imports", again)
     if packages.draws_with == "opengl":
         yield _opengl(venv.python)
+    else:
+        yield device(venv)
     if packages.assets:
         yield _asked(venv, "assets", packages.assets, "bundled with the package", again)
     yield _first_tick(venv)
@@ -89,6 +91,12 @@ def _opengl(python: Path | None) -> Probe:
     except ZettaError as error:
         return Probe("opengl", "missing", str(error), f"sudo apt-get install -y {GL_PACKAGES}")
     return Probe("opengl", "ok", f"{choice.backend} drew a picture")
+
+
+def device(venv: Venv) -> Probe:
+    """Let the environment's own interpreter look for a Vulkan device that it can draw with."""
+    choose_graphics(venv.packages.name)  # a device that was fetched is named to the child
+    return _asked(venv, "vulkan", "sapien", "draws", vulkan.fix())
 
 
 def _first_tick(venv: Venv) -> Probe:
@@ -129,5 +137,8 @@ def _asked(venv: Venv, probe: str, what: str, fine: str, fix: str) -> Probe:
     if child.returncode != 0 or not lines:
         said = child.stderr.strip().splitlines() or [f"exit code {child.returncode}"]
         return Probe(probe, "missing", said[-1], fix)
-    wrong = str(json.loads(lines[-1])["wrong"])
-    return Probe(probe, "missing", wrong, fix) if wrong else Probe(probe, "ok", fine)
+    told = json.loads(lines[-1])
+    wrong, detail = str(told["wrong"]), str(told["detail"])
+    if wrong:
+        return Probe(probe, "missing", wrong, fix)
+    return Probe(probe, "ok", f"{detail} {fine}" if detail else fine)

@@ -30,6 +30,8 @@ from zetta.runtime.errors import ConfigError, InfraError
 PACKAGE_TIMEOUT_S: Final = 3600.0
 CANDIDATES: Final = ("python3.12", "python3.11", "python3.13", "python3.14", "python3")
 _PIP: Final = ("-m", "pip", "--disable-pip-version-check", "--no-input", "install", "--no-deps")
+_CPU_INDEX: Final = ("--extra-index-url", "https://download.pytorch.org/whl/cpu")
+"""Where builds of torch without CUDA (`torch==VERSION+cpu`) are published."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,8 @@ def _make(venv: Venv, python: str) -> Stamp:
         _run([python, "-m", "venv", str(venv.folder)], venv, "making the virtual environment")
         for i, package in enumerate(packages):
             advance(i + 1, package)
-            _run([str(venv.python), "-I", *_PIP, package], venv, f"installing {package}")
+            where = _CPU_INDEX if package.endswith("+cpu") else ()
+            _run([str(venv.python), "-I", *_PIP, *where, package], venv, f"installing {package}")
         advance(len(packages) + 1, "")
     program = f"import {venv.packages.module}"
     _run([str(venv.python), "-I", "-c", program], venv, f"importing {venv.packages.module}")
