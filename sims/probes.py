@@ -6,6 +6,7 @@ this source tree is there.
 
 from __future__ import annotations
 
+import inspect
 import json
 import sys
 from collections.abc import Callable, Mapping
@@ -50,10 +51,26 @@ def missing_assets(path: str) -> str:
     return f"{root} lacks {', '.join(empty)}" if empty else ""
 
 
+def refused_argument(path: str) -> str:
+    """Return why the class of `MODULE:CLASS:ARGUMENT` does not take the argument; empty if so."""
+    module, name, argument = path.split(":")
+    failed = failed_import(module)
+    if failed:
+        return failed
+    made = getattr(import_module(module), name)
+    if argument in inspect.signature(made).parameters:
+        return ""
+    package = module.partition(".")[0]
+    return (
+        f"{name} of {package} does not take {argument}: another {package} lies over the one needed"
+    )
+
+
 PROBES: Mapping[str, Callable[[str], str]] = {
     "packages": wrong_packages,
     "import": failed_import,
     "assets": missing_assets,
+    "accepts": refused_argument,
 }
 
 

@@ -6,7 +6,7 @@ import os
 
 from zetta.runtime.errors import InfraError
 
-DRAWN_WITH_OPENGL = frozenset({"libero", "robosuite", "twin"})
+DRAWN_WITH_OPENGL = frozenset({"libero", "robocasa", "robosuite", "twin"})
 
 
 def choose_graphics(sim: str) -> str:
