@@ -53,8 +53,8 @@ class MobileArm(Arms):
     def engine_row(self, row: Action) -> Action:
         """Return what RoboCasa takes for our row: in the frame of the base, inside its limits."""
         turn = self._data.site_xmat[self._frame].reshape(3, 3)
-        taken = np.array(row, dtype=np.float64)
-        taken[:3], taken[3:6] = turn.T @ row[:3], turn.T @ row[3:6]
+        taken = np.clip(row, ACTION.low, ACTION.high)
+        taken[:3], taken[3:6] = turn.T @ taken[:3], turn.T @ taken[3:6]
         return np.clip(taken, -1.0, 1.0)
 
     def rest_row(self) -> Action:
