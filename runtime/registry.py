@@ -20,6 +20,7 @@ SIMS: Mapping[str, str] = {
     "robosuite": "zetta.sims.robosuite.simulator:RobosuiteSimulator",
     "maniskill": "zetta.sims.maniskill.simulator:ManiSkillSimulator",
     "robotwin": "zetta.sims.robotwin.simulator:RobotwinSimulator",
+    "robocasa": "zetta.sims.robocasa.simulator:RobocasaSimulator",
 }
 POLICIES: Mapping[str, str] = {
     "zetta/tiny": "zetta.runtime.policies.tiny.serve:load",

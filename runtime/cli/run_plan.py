@@ -74,6 +74,16 @@ DEFAULTS: Final[Mapping[str, Defaults]] = {
             "zetta run --sim robotwin --list",
         ),
     ),
+    "robocasa": Defaults(
+        suite="robocasa_bundled",
+        policy="random",
+        building="about 20 s",
+        next=(
+            "zetta drive --sim robocasa --task CloseDrawer --agent scripted",
+            "zetta run --sim robocasa --task CloseDrawer --policy oracle/expert --sensing oracle",
+            "zetta run --sim robocasa --list",
+        ),
+    ),
     "toy": Defaults(
         suite="toy_pick",
         policy="toy/reach",
