@@ -82,7 +82,8 @@ class CameraSetup:
     """One camera: where its pictures come from, and its calibration."""
 
     source: str
-    """`usb:N`, `usb:/dev/...`, `zmq:tcp://HOST:PORT` or `realsense:SERIAL`."""
+    """`usb:N`, `usb:/dev/...`, `zmq:tcp://HOST:PORT`, `realsense:SERIAL` or
+    `realsense:RECORDING.db3` (or `.bag`)."""
     height: int
     width: int
     intrinsics: Matrix

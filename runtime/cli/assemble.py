@@ -286,9 +286,11 @@ def find_scene(simulator: Simulator, spec: RunSpec) -> Scene:
                 f"{spec.suite} task {spec.task} has the inits 0-{count - 1}, got "
                 f"{spec.layout.k}; for more scenes use --init sampled --seed N"
             )
-    budget = step_budget(spec)
+    budget, asked = step_budget(spec), spec.options.get("instruction")
     if budget is not None:
         task = replace(task, max_steps=budget)
+    if asked is not None:
+        task = replace(task, instruction=asked)
     return Scene(task, spec.layout, spec.seed)
 
 
