@@ -40,8 +40,8 @@ JOINT: Final = {
 CORNERS: Final = {"low": "m", "high": "m"}
 SECTIONS: Final = ("arm", "joints", *SCALARS, "joint", "workspace", "keep_out")
 MAX_STALE_S: Final = 1.0
-"""As long as a watchdog waits at most (`ServerSettings`). An arm that was not heard of for longer is
-not watched: at 0.5 m/s it has gone half a metre, and no check of following or of joints saw it."""
+"""As long as a watchdog waits at most (`ServerSettings`). An arm that was not heard of for longer
+is not watched: at 0.5 m/s it has gone half a metre, and no check of joints or following saw it."""
 SHARES: Final = ("share", "drivers")
 """Sections whose numbers are shares, above 0 and at most 1."""
 
