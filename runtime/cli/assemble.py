@@ -132,8 +132,7 @@ class Assembler:
             )
         simulator = find_simulator(spec.sim)
         scene = find_scene(simulator, spec)
-        policy = self._policy(spec)
-        env = self._environment(simulator, spec)
+        policy, env = self._policy(spec), self._environment(simulator, spec)
         scene = _worded(scene, env)
         check_level(spec.sensing, env.spec.sensing, f"the environment {env.spec.name}")
         facts = RunFacts(
