@@ -11,7 +11,11 @@ from typing import Final
 
 import gymnasium
 
+<<<<<<< HEAD
 from zetta.sims.robocasa.tasks import TASKS as KITCHENS
+=======
+from zetta.sims.maniskill.tasks import TASKS as MANISKILL
+>>>>>>> w-maniskill
 from zetta.sims.robosuite.tasks import TASKS
 from zetta.sims.toy_tasks import suites as toy_suites
 
@@ -40,10 +44,17 @@ LIBERO: Final[Mapping[str, int]] = {
 def suites() -> Mapping[str, Mapping[str, int]]:
     """Return the number of tasks by suite, by simulator; no engine is loaded."""
     robosuite = {suite: len(tasks) for suite, tasks in TASKS.items()}
+<<<<<<< HEAD
     robocasa = {suite: len(tasks) for suite, tasks in KITCHENS.items()}
     return {
         "libero": LIBERO,
         "robocasa": robocasa,
+=======
+    maniskill = {suite: len(tasks) for suite, tasks in MANISKILL.items()}
+    return {
+        "libero": LIBERO,
+        "maniskill": maniskill,
+>>>>>>> w-maniskill
         "robosuite": robosuite,
         "toy": toy_suites(),
     }
