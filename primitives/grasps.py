@@ -59,18 +59,7 @@ PIN_FINGERS = HandGeometry(
 """Two thin fingers without a palm, as the toy has them."""
 _OF_PANDAS = ("libero", "maniskill", "robocasa", "robosuite", "robotwin", "twin")
 HANDS: Mapping[str, HandGeometry] = MappingProxyType(
-<<<<<<< HEAD
     {**dict.fromkeys(_OF_PANDAS, PANDA), "toy": PIN_FINGERS}
-=======
-    {
-        "libero": PANDA,
-        "maniskill": PANDA,
-        "robosuite": PANDA,
-        "robotwin": PANDA,
-        "twin": PANDA,
-        "toy": PIN_FINGERS,
-    }
->>>>>>> w-maniskill
 )
 """Hands by `EnvSpec.name`."""
 _FRANKA = ("panda", "franka", "fr3")
