@@ -291,6 +291,15 @@ class Arm(Protocol):
         """
         ...
 
+    def hold(self, why: str) -> None:
+        """Let the arm keep its place by itself until the next command.
+
+        Raises:
+            ConnectionLost: the server was restarted, or the hold on the arm is lost.
+            Timeout: the network takes nothing.
+        """
+        ...
+
     def stop(self, reason: str) -> None:
         """Stop the arm at once; it stays stopped until a person clears it.
 

@@ -58,7 +58,15 @@ PIN_FINGERS = HandGeometry(
 )
 """Two thin fingers without a palm, as the toy has them."""
 HANDS: Mapping[str, HandGeometry] = MappingProxyType(
-    {"libero": PANDA, "robosuite": PANDA, "robotwin": PANDA, "twin": PANDA, "toy": PIN_FINGERS}
+    {
+        "libero": PANDA,
+        "maniskill": PANDA,
+        "robocasa": PANDA,
+        "robosuite": PANDA,
+        "robotwin": PANDA,
+        "twin": PANDA,
+        "toy": PIN_FINGERS,
+    }
 )
 """Hands by `EnvSpec.name`."""
 _FRANKA = ("panda", "franka", "fr3")

@@ -44,6 +44,7 @@ from zetta.runtime.core import (
     RunSpec,
     Scene,
     Simulator,
+    WordedEnv,
 )
 from zetta.runtime.episode_log import EpisodeLog, RunFacts
 from zetta.runtime.errors import ConfigError, InfraError
@@ -133,6 +134,9 @@ class Assembler:
         scene = find_scene(simulator, spec)
         policy = self._policy(spec)
         env = self._environment(simulator, spec)
+        if isinstance(env, WordedEnv):
+            task = replace(scene.task, instruction=env.instruction(scene))
+            scene = replace(scene, task=task)
         check_level(spec.sensing, env.spec.sensing, f"the environment {env.spec.name}")
         facts = RunFacts(
             policy_name=spec.policy,
@@ -286,9 +290,11 @@ def find_scene(simulator: Simulator, spec: RunSpec) -> Scene:
                 f"{spec.suite} task {spec.task} has the inits 0-{count - 1}, got "
                 f"{spec.layout.k}; for more scenes use --init sampled --seed N"
             )
-    budget = step_budget(spec)
+    budget, asked = step_budget(spec), spec.options.get("instruction")
     if budget is not None:
         task = replace(task, max_steps=budget)
+    if asked is not None:
+        task = replace(task, instruction=asked)
     return Scene(task, spec.layout, spec.seed)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from zetta.primitives.agent.records import Agent
 from zetta.runtime.cli import output
+from zetta.runtime.cli.assemble import find_scene
 from zetta.runtime.cli.graphics import choose_graphics
 from zetta.runtime.cli.output import Json
 from zetta.runtime.cli.run_episodes import (
@@ -121,7 +122,7 @@ def _announcement(specs: Sequence[RunSpec], simulator: Simulator) -> str:
     first = specs[0]
     tasks = list(tasks_of(specs))
     what = f"{first.suite} task {first.task}" if len(tasks) == 1 else f"{len(tasks)} tasks"
-    instruction = f": {simulator.task(*tasks[0]).instruction}" if len(tasks) == 1 else ""
+    instruction = f": {find_scene(simulator, first).task.instruction}" if len(tasks) == 1 else ""
     oracle = " - ORACLE, it may read simulator truth" if first.sensing == "oracle" else ""
     wait = DEFAULTS[first.sim].building if first.sim in DEFAULTS else "a while"
     return (

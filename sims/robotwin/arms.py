@@ -15,9 +15,9 @@ from scipy.spatial.transform import Rotation
 from zetta.runtime.arm_model import ArmModel
 from zetta.runtime.core import Action, ActionSpec, ArmState, Array, read_only
 from zetta.runtime.workspace import Box
-from zetta.sims.robotwin.chain import Chain, matrix
 from zetta.sims.robotwin.engine import PHYSICS_HZ
 from zetta.sims.robotwin.tasks import ARMS, CONTROL_HZ, Acting
+from zetta.sims.sapien_chain import Chain, matrix
 
 COLUMNS: Final = 7
 SUBSTEPS: Final = round(PHYSICS_HZ / CONTROL_HZ)

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from zetta.runtime.core import Array, Landmark, Truth, read_only
-from zetta.sims.robotwin.chain import matrix
 from zetta.sims.robotwin.tasks import RobotwinTask
+from zetta.sims.sapien_chain import matrix
 
 
 class RobotwinWorld:
