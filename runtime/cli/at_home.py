@@ -9,6 +9,7 @@ from typing import Final, Protocol, runtime_checkable
 
 from zetta.runtime import registry
 from zetta.runtime.cli.home import calibrations_folder
+from zetta.runtime.cli.vouched import check_vouched
 from zetta.runtime.core import (
     SENSING_LEVELS,
     EnvSpec,
@@ -72,8 +73,8 @@ def check_before(spec: RunSpec, bundle: LoadedBundle, control: str) -> None:
     """Refuse what is plain before anything is connected to.
 
     Raises:
-        ConfigError: something in the bundle senses more than the arm can, or critics would act on
-            an arm for which nobody has calibrated them.
+        ConfigError: something in the bundle senses more than the arm can, a skill that could drive
+            an arm is unsigned, or critics would act on one for which nobody has calibrated them.
     """
     arm = registry.is_arm(spec.sim)
     if arm and bundle.digest:
@@ -85,6 +86,7 @@ def check_before(spec: RunSpec, bundle: LoadedBundle, control: str) -> None:
             f"{OPTION} is for simulators: on an arm critics act with calibrated thresholds only; "
             "leave it out"
         )
+    check_vouched(spec, bundle)
     if arm and act(spec, bundle, control) and "calibration" not in spec.options:
         raise ConfigError(_refusal(spec, spec.sim))
 
