@@ -125,6 +125,17 @@ class GuardedArm:
         """Return what the robot's side counted; empty where it does not tell."""
         return self._arm.counts() if isinstance(self._arm, Counting) else {}
 
+    def hold(self, why: str) -> None:
+        """Let the arm keep its place by itself; the kernel begins anew with the next command.
+
+        Raises:
+            ConnectionLost: the server was restarted, or the hold on the arm is lost.
+            Timeout: the network takes nothing.
+        """
+        if self._guard is not None:
+            self._guard.held()
+        self._arm.hold(why)
+
     def stop(self, reason: str) -> None:
         """Stop the arm at once; it stays stopped until a person clears it.
 

@@ -15,7 +15,7 @@ from zetta.hw_drivers.arm import ArmFacts, ArmReading, ArmTarget, JointTarget, P
 from zetta.runtime.errors import ConfigError, InfraError, SpecMismatch
 from zetta.runtime.wire import from_wire, pack, to_wire
 
-ARM_PROTOCOL: Final = 2
+ARM_PROTOCOL: Final = 3
 """Raised when an old peer could misread a message."""
 COMMAND_PORT, STATE_PORT, STOP_PORT = 5701, 5702, 5703
 MAX_BYTES: Final = 2**16

@@ -264,16 +264,8 @@ class ArmServer:
         reading = shown(self._reading, self._latch.reason, fault, held)
         self._number += 1
         owner = self._ownership.owner(self._clock())
-        message = StateMessage(
-            ARM_PROTOCOL,
-            self._session,
-            self._number,
-            reading,
-            owner,
-            self._lead.seq,
-            self._counts,
-            self._lead.waiting,
-        )
+        header, lead = (ARM_PROTOCOL, self._session, self._number), self._lead
+        message = StateMessage(*header, reading, owner, lead.seq, self._counts, lead.waiting)
         self._states.send(pack(sealed(to_wire(message))))
 
     # ---------------------------------------------------------------------- messages
@@ -313,8 +305,8 @@ class ArmServer:
         """Answer the stop channel, where a stop needs no lease, no session and no version."""
         if request.do != "stop":
             raise SpecMismatch(f"this socket is for stops, got {request.do!r:.40}")
-        by, reason = (str(request.given.get(name, ""))[:200] for name in ("by", "reason"))
-        by = by or "somebody"
+        reason = str(request.given.get("reason", ""))[:200]
+        by = str(request.given.get("by", ""))[:200] or "somebody"
         self._halt(f"stopped by {by}: {reason or 'no reason given'}", by)
         return {"stopped": True}
 
@@ -323,6 +315,10 @@ class ArmServer:
         match request.do:
             case "command":
                 self._command(given, now)
+                return None
+            case "hold":
+                if self._ownership.holds(text_of(given, "lease"), now):
+                    self._hold(str(given.get("why", ""))[:200] or "asked to")
                 return None
             case "hello":
                 return welcomed(given, self._welcome())

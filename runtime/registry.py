@@ -18,6 +18,9 @@ SIMS: Mapping[str, str] = {
     "libero": "zetta.sims.libero.simulator:LiberoSimulator",
     "twin": "zetta.hw_drivers.twin.simulator:TwinSimulator",
     "robosuite": "zetta.sims.robosuite.simulator:RobosuiteSimulator",
+    "maniskill": "zetta.sims.maniskill.simulator:ManiSkillSimulator",
+    "robotwin": "zetta.sims.robotwin.simulator:RobotwinSimulator",
+    "robocasa": "zetta.sims.robocasa.simulator:RobocasaSimulator",
 }
 POLICIES: Mapping[str, str] = {
     "zetta/tiny": "zetta.runtime.policies.tiny.serve:load",

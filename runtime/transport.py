@@ -114,6 +114,10 @@ class Dealer:
             raise reply.error
         return reply.value
 
+    def lost(self) -> bool:
+        """Say whether the connection broke since the last call; it may have been mended since."""
+        return bool(self._monitor.poll(0))
+
     def rebuild(self) -> None:
         """Throw the socket away, with everything that is still under way, and make another."""
         self.close()

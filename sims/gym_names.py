@@ -11,6 +11,7 @@ from typing import Final
 
 import gymnasium
 
+from zetta.sims.robocasa.tasks import TASKS as KITCHENS
 from zetta.sims.robosuite.tasks import TASKS
 from zetta.sims.toy_tasks import suites as toy_suites
 
@@ -39,7 +40,13 @@ LIBERO: Final[Mapping[str, int]] = {
 def suites() -> Mapping[str, Mapping[str, int]]:
     """Return the number of tasks by suite, by simulator; no engine is loaded."""
     robosuite = {suite: len(tasks) for suite, tasks in TASKS.items()}
-    return {"libero": LIBERO, "robosuite": robosuite, "toy": toy_suites()}
+    robocasa = {suite: len(tasks) for suite, tasks in KITCHENS.items()}
+    return {
+        "libero": LIBERO,
+        "robocasa": robocasa,
+        "robosuite": robosuite,
+        "toy": toy_suites(),
+    }
 
 
 def register() -> None:

@@ -17,6 +17,10 @@ settings.register_profile(
 settings.register_profile("repeatable", settings.get_profile("house"), derandomize=True)
 
 
+# Suites that several modules run are no test modules, and their assertions are to speak as well.
+pytest.register_assert_rewrite("contract", "contract_world", "env_contract")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Choose the examples, and the OpenGL backend before anything loads the engine."""
     without_slow = "not slow" in config.getoption("markexpr")

@@ -64,6 +64,26 @@ DEFAULTS: Final[Mapping[str, Defaults]] = {
             "zetta run --sim robosuite --list",
         ),
     ),
+    "robotwin": Defaults(
+        suite="robotwin_blocks",
+        policy="random",
+        building="about 10 s",
+        next=(
+            "zetta drive --sim robotwin --task stack_blocks_two --agent scripted",
+            "zetta run --sim robotwin --suite robotwin_blocks_qpos --policy random",
+            "zetta run --sim robotwin --list",
+        ),
+    ),
+    "robocasa": Defaults(
+        suite="robocasa_bundled",
+        policy="random",
+        building="about 20 s",
+        next=(
+            "zetta drive --sim robocasa --task CloseDrawer --agent scripted",
+            "zetta run --sim robocasa --task CloseDrawer --policy oracle/expert --sensing oracle",
+            "zetta run --sim robocasa --list",
+        ),
+    ),
     "toy": Defaults(
         suite="toy_pick",
         policy="toy/reach",

@@ -291,45 +291,6 @@ def test_unknown_camera_and_profile_name_the_known_ones(env: LiberoEnv) -> None:
 # --------------------------------------------------------------------------- conventions
 
 
-def test_minus_one_opens_the_gripper_and_plus_one_closes_it(env: LiberoEnv, start: Step) -> None:
-    opened = held(env, WAIT, 10).proprio.arms[0]
-    closing = held(env, -WAIT, 12).proprio.arms[0]
-    closed = held(env, -WAIT, 12).proprio.arms[0]
-
-    assert opened.gripper_opening == pytest.approx(0.08, abs=0.004)
-    assert closing.gripper_velocity < -0.01
-    assert closed.gripper_opening < 0.005
-    assert env.spec.action.gripper_open == WAIT[6]
-    assert env.spec.action.gripper_close == -WAIT[6]
-
-
-@pytest.mark.parametrize("axis", range(3))
-@pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_translation_moves_along_the_world_axis(
-    env: LiberoEnv, start: Step, axis: int, sign: float
-) -> None:
-    origin = start.proprio.arms[0].ee_pos
-    action = WAIT.copy()
-    action[axis] = sign
-    way = held(env, action, 4).proprio.arms[0].ee_pos - origin
-
-    # 0.05 m are asked for at each tick, relative to where the hand is then; the arm lags behind.
-    assert 0.02 < sign * way[axis] < 4 * env.spec.action.scale[axis]
-    assert np.abs(np.delete(way, axis)).max() < 0.25 * abs(way[axis])
-
-
-@pytest.mark.parametrize("axis", range(3))
-def test_rotation_turns_about_the_world_axis(env: LiberoEnv, start: Step, axis: int) -> None:
-    before = Rotation.from_quat(start.proprio.arms[0].ee_quat)
-    action = WAIT.copy()
-    action[3 + axis] = 0.5
-    end = Rotation.from_quat(held(env, action, 4).proprio.arms[0].ee_quat)
-    turn = (end * before.inv()).as_rotvec()
-
-    assert 0.1 < turn[axis] < 4 * 0.5 * env.spec.action.scale[3 + axis]
-    assert np.abs(np.delete(turn, axis)).max() < 0.3 * turn[axis]
-
-
 def test_proprioception_is_that_of_the_simulators_own_sensors(env: LiberoEnv, start: Step) -> None:
     arm = held(env, [0.3, -0.4, -0.2, 0.3, -0.2, 0.5, 1.0], 8).proprio.arms[0]
     sensors = env.control.env._observables
@@ -422,22 +383,6 @@ def test_a_goal_that_holds_at_reset_is_told_at_reset(env: LiberoEnv, scene: Scen
 
     assert step.proprio.t == 0.0
     assert step.success
-
-
-@pytest.mark.parametrize(
-    "action",
-    [np.zeros(6), np.zeros(8), np.zeros((1, 7)), np.full(7, np.nan), np.array([np.inf] + [0] * 6)],
-    ids=["short", "long", "batch", "nan", "infinite"],
-)
-def test_an_unusable_action_is_refused_and_moves_nothing(
-    env: LiberoEnv, start: Step, action: np.ndarray
-) -> None:
-    before = env.pose()
-
-    with pytest.raises(SpecMismatch):
-        env.step(action)
-
-    np.testing.assert_array_equal(env.pose(), before)
 
 
 def test_scene_of_another_task_or_init_state_is_refused(env: LiberoEnv, scene: Scene) -> None:

@@ -22,7 +22,6 @@ from zetta.runtime import registry, wire
 from zetta.runtime.core import Env, Init, Sampled, Scene, SnapshotEnv
 from zetta.runtime.errors import (
     ConfigError,
-    ConnectionLost,
     InfraError,
     SpecMismatch,
     Timeout,
@@ -188,18 +187,6 @@ def test_a_silent_worker_is_a_timeout_and_its_late_answer_is_dropped() -> None:
     # The answer to `pose` comes first, and is not taken for the one to `step`.
     assert env.step(np.zeros(7)).proprio.t == pytest.approx(0.05)
     env.close()
-
-
-def test_close_ends_the_worker_and_leaves_nothing(doomed: RemoteEnv) -> None:
-    pid, folder = doomed.pid, doomed._worker._folder
-    assert folder.exists()
-    doomed.close()
-    doomed.close()
-
-    assert gone_within(pid, 5)
-    assert not folder.exists()
-    with pytest.raises(ConnectionLost, match="closed"):
-        doomed.step(np.zeros(7))
 
 
 def test_close_ends_a_worker_that_hangs(doomed: RemoteEnv) -> None:
