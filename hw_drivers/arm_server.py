@@ -318,7 +318,7 @@ class ArmServer:
                 return None
             case "hold":
                 if self._ownership.holds(text_of(given, "lease"), now):
-                    self._hold(text_of(given, "why"))
+                    self._hold(str(given.get("why", ""))[:200] or "asked to")
                 return None
             case "hello":
                 return welcomed(given, self._welcome())

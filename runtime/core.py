@@ -111,11 +111,19 @@ class ActionSpec:
     """Command that opens the gripper."""
     gripper_close: float = 1.0
     """Command that closes the gripper."""
+    rest: tuple[float, ...] = ()
+    """Commands that leave what is no arm (a mobile base, a torso, a mode) at rest, one for each of
+    the columns behind those of the arms; empty where there are none."""
 
     @property
     def size(self) -> int:
         """Length A of an action row."""
         return len(self.names)
+
+    @property
+    def arms_size(self) -> int:
+        """How many of the columns, the first ones, are those of arms."""
+        return len(self.names) - len(self.rest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,6 +347,19 @@ class DrivenEnv(Env, Protocol):
         """Hear who gives the next actions, as `Tick.source` names it.
 
         Called before the first step of an episode and before every step at which it changes.
+        """
+        ...
+
+
+@runtime_checkable
+class WordedEnv(Env, Protocol):
+    """An environment that words the instruction of a scene only when it lays the scene out."""
+
+    def instruction(self, scene: Scene) -> str:
+        """Return what the robot is asked to do in `scene`, into which the world is put.
+
+        Raises:
+            ConfigError: the scene belongs to another task, or there is no such layout.
         """
         ...
 

@@ -11,7 +11,9 @@ from typing import Final
 
 import gymnasium
 
-from zetta.sims.robosuite.tasks import TASKS
+from zetta.sims.maniskill.tasks import TASKS as MANISKILL
+from zetta.sims.robocasa.tasks import TASKS as KITCHENS
+from zetta.sims.robosuite.tasks import TASKS as ROBOSUITE
 from zetta.sims.toy_tasks import suites as toy_suites
 
 MAKER: Final = "zetta.runtime.cli.gymnasium_worlds:make"
@@ -38,8 +40,12 @@ LIBERO: Final[Mapping[str, int]] = {
 
 def suites() -> Mapping[str, Mapping[str, int]]:
     """Return the number of tasks by suite, by simulator; no engine is loaded."""
-    robosuite = {suite: len(tasks) for suite, tasks in TASKS.items()}
-    return {"libero": LIBERO, "robosuite": robosuite, "toy": toy_suites()}
+    apart = {"maniskill": MANISKILL, "robocasa": KITCHENS, "robosuite": ROBOSUITE}
+    return {
+        "libero": LIBERO,
+        **{sim: {name: len(tasks) for name, tasks in told.items()} for sim, told in apart.items()},
+        "toy": toy_suites(),
+    }
 
 
 def register() -> None:

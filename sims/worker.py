@@ -29,7 +29,7 @@ import zmq
 
 from zetta.runtime import registry
 from zetta.runtime.arm_model import ArmModels
-from zetta.runtime.core import Env, Landmark, Scene, SnapshotEnv
+from zetta.runtime.core import Env, Landmark, Scene, SnapshotEnv, WordedEnv
 from zetta.runtime.errors import ConfigError, InfraError, SpecMismatch, cannot_listen, suggest
 from zetta.runtime.wire import (
     MAX_MESSAGE_BYTES,
@@ -80,6 +80,7 @@ class EnvCalls:
         self._env: Env | None = None
         self._calls: Mapping[str, Callable[..., Any]] = {
             "open": self._open,
+            "instruction": self._instruction,
             "reset": lambda scene: to_wire(self._made().reset(from_wire(Scene, scene))),
             "step": lambda action: to_wire(self._made().step(_array(action))),
             "observe": self._observe,
@@ -120,6 +121,10 @@ class EnvCalls:
 
     def _observe(self, cameras: Sequence[str], depth: bool) -> Any:
         return to_wire(self._made().observe(tuple(map(str, cameras)), bool(depth)))
+
+    def _instruction(self, scene: Any) -> str:
+        env, asked = self._made(), from_wire(Scene, scene)
+        return env.instruction(asked) if isinstance(env, WordedEnv) else asked.task.instruction
 
     def _arm_model(self, index: int) -> Any:
         env = self._made()

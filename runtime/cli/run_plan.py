@@ -64,6 +64,17 @@ DEFAULTS: Final[Mapping[str, Defaults]] = {
             "zetta run --sim robosuite --list",
         ),
     ),
+    "maniskill": Defaults(
+        suite="maniskill",
+        policy="random",
+        building="about 10 s",
+        next=(
+            "zetta drive --sim maniskill --task StackCube-v1 --agent scripted",
+            "zetta run --sim maniskill --policy oracle/expert --sensing oracle",
+            "zetta run --sim maniskill --suite maniskill:PullCube-v1",
+            "zetta run --sim maniskill --list",
+        ),
+    ),
     "robotwin": Defaults(
         suite="robotwin_blocks",
         policy="random",
@@ -72,6 +83,16 @@ DEFAULTS: Final[Mapping[str, Defaults]] = {
             "zetta drive --sim robotwin --task stack_blocks_two --agent scripted",
             "zetta run --sim robotwin --suite robotwin_blocks_qpos --policy random",
             "zetta run --sim robotwin --list",
+        ),
+    ),
+    "robocasa": Defaults(
+        suite="robocasa_bundled",
+        policy="random",
+        building="about 20 s",
+        next=(
+            "zetta drive --sim robocasa --task CloseDrawer --agent scripted",
+            "zetta run --sim robocasa --task CloseDrawer --policy oracle/expert --sensing oracle",
+            "zetta run --sim robocasa --list",
         ),
     ),
     "toy": Defaults(

@@ -76,6 +76,9 @@ def _apart_probes(venv: Venv) -> Iterator[Probe]:
     again = f"zetta sims install {packages.name} --again"
     yield _asked(venv, "packages", ",".join(packages.packages), "as pinned", again)
     yield _asked(venv, "import", packages.module, f"{packages.module} imports", again)
+    if packages.accepts:
+        fine = f"{packages.accepts.rpartition(':')[2]} is taken"
+        yield _asked(venv, "accepts", packages.accepts, fine, again)
     if packages.draws_with == "opengl":
         yield _opengl(venv.python)
     else:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 
 from zetta.runtime.core import Env, Motion, Task
-from zetta.runtime.errors import ConfigError, InfraError
+from zetta.runtime.errors import InfraError
 from zetta.sims.robotwin import tasks
 
 PACKAGE, WANTED = "rlinf-robotwin-runtime", "0.1.3"
@@ -64,7 +64,9 @@ class RobotwinSimulator:
         Raises:
             ConfigError: no expert covers this task.
         """
-        raise ConfigError("no scripted expert covers this task of RoboTwin")
+        from zetta.sims.robotwin.expert import expert_motion
+
+        return expert_motion(env, noise, seed)
 
 
 def require() -> None:

@@ -310,11 +310,12 @@ def test_an_arm_that_is_asked_to_hold_does_so_itself_until_the_next_command(
     env.reset(SCENE)
     env.step(IDLE)
     until(lambda: told(running.side)[-1:] == ["send"], "the command")
-    step = env.hold("nobody sees it")
+    why = "nobody sees it: " + 100 * "x"
+    step = env.hold(why)
     assert not step.truncated
     until(lambda: told(running.side)[-1] == "hold", "the hold")
     assert running.server.counts["watchdog"] == 0
-    until(lambda: env._arm.state(10.0).reason == "nobody sees it", "the reason")
+    until(lambda: env._arm.state(10.0).reason == why, "the reason")
     env.step(IDLE)
     until(lambda: told(running.side)[-1] == "send", "the next command")
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.hw_drivers.arm_parts import served, told, until
+from tests.hw_drivers.test_arms_cli import CAMERA
 from zetta.hw_drivers.simple_side import SimpleSide
 from zetta.primitives.agent.drive_log import read_turns
 from zetta.runtime import registry
@@ -153,6 +154,21 @@ def test_agentic_client_drives_an_arm_with_no_code(tmp_path: Path) -> None:
         file.write_text(SETUP.format(url=running.url, robot="simple"))
         assert "move z 3 cm: ok" in asyncio.run(talk())
         assert "send" in told(side)
+
+
+def test_arm_that_does_not_answer_is_named_before_its_cameras(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("zetta.hw_drivers.arm_source.HELLO_S", 0.3)
+    monkeypatch.setattr("zetta.hw_drivers.camera_stream.FIRST_FRAME_S", 0.3)
+    file = tmp_path / "arm.toml"
+    url = "tcp://127.0.0.1:5996"
+    file.write_text(SETUP.format(url=url, robot="") + CAMERA.replace('name = "bench"', ""))
+    assert run("--arm", str(file), "--policy", "random", "--out", str(tmp_path / "run")) == 1
+    said = capsys.readouterr().err
+    assert f"no arm answers: {url} did not answer hello" in said
+    assert "is zetta arms serve running there?" in said
+    assert "camera" not in said
 
 
 def test_wrong_robot_is_an_error_and_nothing_moves(tmp_path: Path) -> None:
