@@ -6,6 +6,7 @@ this source tree is there.
 
 from __future__ import annotations
 
+import inspect
 import json
 import sys
 from collections.abc import Callable, Mapping
@@ -64,11 +65,27 @@ def device_name(module: str) -> str:
     return str(import_module(module).render.RenderSystem().device.name)
 
 
+def refused_argument(path: str) -> str:
+    """Return why the class of `MODULE:CLASS:ARGUMENT` does not take the argument; empty if so."""
+    module, name, argument = path.split(":")
+    failed = failed_import(module)
+    if failed:
+        return failed
+    made = getattr(import_module(module), name)
+    if argument in inspect.signature(made).parameters:
+        return ""
+    package = module.partition(".")[0]
+    return (
+        f"{name} of {package} does not take {argument}: another {package} lies over the one needed"
+    )
+
+
 PROBES: Mapping[str, Callable[[str], str]] = {
     "packages": wrong_packages,
     "import": failed_import,
     "assets": missing_assets,
     "vulkan": missing_device,
+    "accepts": refused_argument,
 }
 DETAILS: Mapping[str, Callable[[str], str]] = {"vulkan": device_name}
 """What a probe that found nothing wrong has to tell."""

@@ -7,7 +7,7 @@ import os
 from zetta.runtime.cli.vulkan import draws_with_vulkan, named_driver, variables
 from zetta.runtime.errors import InfraError
 
-DRAWN_WITH_OPENGL = frozenset({"libero", "robosuite", "twin"})
+DRAWN_WITH_OPENGL = frozenset({"libero", "robocasa", "robosuite", "twin"})
 
 
 def choose_graphics(sim: str) -> str:

@@ -30,10 +30,11 @@ HAND, CAMERA = "panda_hand", "camera"
 """Links: the hand (z approach, y finger axis) and the wrist camera."""
 GRIP_M = 0.1034
 """From the hand's frame to between the fingertips, along its approach."""
-HOME = (0.0, -0.486, 0.0, -2.635, 0.0, 2.148, np.pi / 4)
-"""Joints at the beginning, radians: hands point down, 0.30 m over the near half of the table."""
-APART_M, BASE_Y, BASE_Z = 0.60, -0.55, 0.74
-"""Bases stand so far apart, behind the table's near edge, at the height of its top."""
+HOME = (0.0, -0.643, 0.0, -2.618, 0.0, 1.974, np.pi / 4)
+"""Joints at the beginning, radians: hands point down, 0.35 m over the near half of the table."""
+APART_M, BASE_Y, BASE_Z = 0.44, -0.47, 0.74
+"""Bases stand so far apart, at the table's near edge and the height of its top: each arm reaches
+every place where a block may lie."""
 _H = np.pi / 2
 _CHAIN = (
     ((0.0, 0.0, 0.333), 0.0, (-2.8973, 2.8973), 87.0),
