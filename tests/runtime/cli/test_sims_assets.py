@@ -503,9 +503,14 @@ def test_a_download_that_is_interrupted_goes_on(
 
 STEPS = 14
 """Moves, writes and removals between the first download and the last stamp."""
+QUICK = (0, 2, 4, 6, 7, 13, STEPS)
+"""Before a whole zip, amid unpacking, amid moving, before a stamp, before the last removal."""
 
 
-@pytest.mark.parametrize("step", range(STEPS + 1))
+@pytest.mark.parametrize(
+    "step",
+    [s if s in QUICK else pytest.param(s, marks=pytest.mark.slow) for s in range(STEPS + 1)],
+)
 def test_a_kill_at_any_step_leaves_what_can_be_gone_on_with(
     lists: Path, server: Server, step: int
 ) -> None:
