@@ -563,6 +563,39 @@ def test_the_real_lists_are_those_of_the_official_downloaders() -> None:
     assert all(part.url.endswith(pinned + part.file) for part in robotwin.parts)
 
 
+def installed_file(name: str, below: str) -> Path:
+    """Return a file of an installed simulator's package; skip where it is not installed."""
+    venv = venv_of(name)
+    if venv.state != "ready":
+        pytest.skip(f"{name} is not installed; install it with: {venv.fix}")
+    return next(venv.folder.glob(f"lib/python*/site-packages/{below}"))
+
+
+@pytest.mark.sims
+def test_robocasas_addresses_are_those_of_its_installed_downloader() -> None:
+    links = installed_file("robocasa", "robocasa/models/assets/box_links/box_links_assets.json")
+    official = {link.rpartition("/")[2] for link in json.loads(links.read_text()).values()}
+    ours = {Path(part.url).stem for part in downloads.find("robocasa").parts}
+    assert ours <= official
+    assert len(official - ours) == 1, "the fixtures of an older version are not got"
+    script = installed_file("robocasa", "robocasa/scripts/download_kitchen_assets.py").read_text()
+    for part in downloads.find("robocasa").parts:
+        assert f'"{part.name}": dict(' in script
+        assert f'"models/assets/{part.gives[0].partition("/sinks")[0]}")' in script
+
+
+@pytest.mark.sims
+def test_robotwins_addresses_are_those_of_its_installed_downloader() -> None:
+    script = installed_file("robotwin", "robotwin/assets.py").read_text()
+    for part in downloads.find("robotwin").parts:
+        dataset, _, rest = part.url.partition("/resolve/")
+        commit, _, file = rest.partition("/")
+        assert f'ASSET_REPOSITORY = "{dataset.partition("/datasets/")[2]}"' in script
+        assert f'ASSET_REVISION = "{commit}"' in script
+        assert f'"{file}",' in script
+        assert f'"{part.gives[0]}",' in script
+
+
 def test_what_was_installed_is_removed(
     lists: Path, server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
