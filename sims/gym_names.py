@@ -11,9 +11,10 @@ from typing import Final
 
 import gymnasium
 
-from zetta.sims.maniskill.tasks import TASKS as MANISKILL
-from zetta.sims.robocasa.tasks import TASKS as KITCHENS
-from zetta.sims.robosuite.tasks import TASKS as ROBOSUITE
+from zetta.sims.maniskill import tasks as maniskill
+from zetta.sims.robocasa import tasks as robocasa
+from zetta.sims.robosuite import tasks as robosuite
+from zetta.sims.robotwin import tasks as robotwin
 from zetta.sims.toy_tasks import suites as toy_suites
 
 MAKER: Final = "zetta.runtime.cli.gymnasium_worlds:make"
@@ -40,10 +41,12 @@ LIBERO: Final[Mapping[str, int]] = {
 
 def suites() -> Mapping[str, Mapping[str, int]]:
     """Return the number of tasks by suite, by simulator; no engine is loaded."""
-    apart = {"maniskill": MANISKILL, "robocasa": KITCHENS, "robosuite": ROBOSUITE}
     return {
         "libero": LIBERO,
-        **{sim: {name: len(tasks) for name, tasks in told.items()} for sim, told in apart.items()},
+        "maniskill": maniskill.counts(),
+        "robocasa": robocasa.counts(),
+        "robosuite": robosuite.counts(),
+        "robotwin": robotwin.counts(),
         "toy": toy_suites(),
     }
 

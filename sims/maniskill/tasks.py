@@ -71,6 +71,11 @@ TASKS: Mapping[str, tuple[ManiSkillTask, ...]] = {
 """By suite, in a fixed order: the index of a task is its place here."""
 
 
+def counts() -> Mapping[str, int]:
+    """Return the number of tasks by suite."""
+    return {suite: len(own) for suite, own in TASKS.items()}
+
+
 def listed(suite: str) -> tuple[ManiSkillTask, ...]:
     """Return the tasks of a suite; `maniskill:ID` is the suite of any one registered task.
 

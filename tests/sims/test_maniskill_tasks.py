@@ -9,9 +9,8 @@ from scipy.spatial.transform import Rotation
 from zetta.primitives.roles import roles_or_none
 from zetta.runtime.cli.run_plan import Wishes, plan
 from zetta.runtime.core import Init
-from zetta.runtime.errors import ConfigError, InfraError
+from zetta.runtime.errors import ConfigError
 from zetta.sims.apart import ApartSimulator, NamesTasks
-from zetta.sims.maniskill import simulator as module
 from zetta.sims.maniskill.arm import engine_row, rest_row
 from zetta.sims.maniskill.simulator import ManiSkillSimulator
 from zetta.sims.maniskill.tasks import INIT_COUNT, TASKS
@@ -70,20 +69,6 @@ def test_a_task_can_be_chosen_by_its_name(maniskill: ManiSkillSimulator) -> None
     assert [(s.suite, s.task, s.layout) for s in specs] == [("maniskill", 1, Init(0))]
     specs = plan(Wishes("maniskill", suite="maniskill:MyTask-v1"), apart)
     assert [(s.suite, s.task) for s in specs] == [("maniskill:MyTask-v1", 0)]
-
-
-@pytest.mark.parametrize("found", ["3.0.0", None])
-def test_another_maniskill_is_refused_with_the_line_that_installs_it(
-    maniskill: ManiSkillSimulator, monkeypatch: pytest.MonkeyPatch, found: str | None
-) -> None:
-    def version(name: str) -> str:
-        if found is None:
-            raise module.PackageNotFoundError(name)
-        return found
-
-    monkeypatch.setattr(module, "version", version)
-    with pytest.raises(InfraError, match="zetta sims install maniskill"):
-        maniskill.make("maniskill", 0)
 
 
 def test_a_row_turns_into_the_angles_that_maniskill_reads() -> None:
