@@ -7,10 +7,13 @@ and each environment gets a process of its own there.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 from zetta.runtime.core import Env, Motion, Simulator, Task
 from zetta.runtime.errors import ConfigError
+
+CALL_S: Final = 300.0
+"""For one call: a first picture that compiles shaders takes minutes on a busy machine."""
 
 
 @runtime_checkable
@@ -83,7 +86,9 @@ class ApartSimulator:
 
         self._simulator.task(suite, index)  # an unknown one needs no process
         variables = None if self._variables is None else self._variables()
-        settings = RemoteSettings(python=self._python, lent=True, environment=variables)
+        settings = RemoteSettings(
+            call_s=CALL_S, python=self._python, lent=True, environment=variables
+        )
         return RemoteEnv(self.name, suite, index, render, settings)
 
     def expert(self, env: Env, noise: float = 0.0, seed: int = 0) -> Motion:

@@ -93,7 +93,12 @@ class Engine:
         """
         unstable = import_module("robotwin.envs.utils.create_actor").UnStableError
         robots = import_module("robotwin.envs.robot.robot").Robot
-        with _quiet(), _numpy_seed(seed), _planning(robots, self._plans), sight.watched(PLAN_S):
+        with (
+            _quiet(),
+            _numpy_seed(seed),
+            _planning(robots, self._plans),
+            sight.watched(PLAN_S, "making a world"),
+        ):
             self.task.close_env()
             try:
                 self.task.setup_demo(seed=seed, **copy.deepcopy(self._told))
@@ -106,7 +111,7 @@ class Engine:
     def move(self, action: np.ndarray[Any, Any], kind: str) -> bool:
         """Carry out one planned motion of RoboTwin; say whether the goal held on its way."""
         self.task.eval_success = False
-        with _quiet(), sight.watched(PLAN_S):
+        with _quiet(), sight.watched(PLAN_S, "RoboTwin's planner"):
             self.task.take_action(action, action_type=kind)
         return bool(self.task.eval_success)
 
@@ -273,6 +278,10 @@ STILL_M, STILL_RAD = 1e-4, 1e-3
 """A motion that would be shorter than this is none: RoboTwin divides by its length."""
 
 
+_HELD: Final = {"status": "Fail"}
+"""The arm is held while its gripper moves, as where RoboTwin finds no plan."""
+
+
 def _refuse_empty_plans(robot: Any) -> None:
     for side in ("left", "right"):
         plan = getattr(robot, f"{side}_plan_path")
@@ -285,8 +294,11 @@ def _guarded(plan: Callable[..., Any], where: Callable[[], Any]) -> Callable[...
         now, goal = np.asarray(where()), np.asarray(target, np.float64)
         turn = 2.0 * np.arccos(min(1.0, abs(float(now[3:] @ goal[3:]))))
         if np.linalg.norm(goal[:3] - now[:3]) < STILL_M and turn < STILL_RAD:
-            return {"status": "Fail"}  # the arm is held, its gripper moves
-        return plan(target, *given, **named)
+            return _HELD
+        try:
+            return plan(target, *given, **named)
+        except (ArithmeticError, RuntimeError, ValueError):  # what its timing of short ones raises
+            return _HELD
 
     return guarded
 

@@ -7,7 +7,10 @@ are blanks: physics are the same, and only whoever looks through a camera is tol
 from __future__ import annotations
 
 import faulthandler
+import functools
+import os
 import sys
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +24,7 @@ NO_DEVICE: Final = (
 _SHAPES = ("Box", "Capsule", "Cylinder", "Plane", "Sphere", "TriangleMesh")
 
 
+@functools.cache
 def choose_shader() -> Shader:
     """Return how pictures are drawn here, and let SAPIEN draw so whatever RoboTwin asks for.
 
@@ -40,16 +44,27 @@ def choose_shader() -> Shader:
 
 
 @contextmanager
-def watched(seconds: float) -> Iterator[None]:
+def watched(seconds: float, doing: str) -> Iterator[None]:
     """End this process when what is inside hangs: its owner then learns so at once.
 
-    A driver or a planner that hangs cannot be interrupted, only ended.
+    A driver or a planner that hangs cannot be interrupted, only ended. Where it does not even let
+    another thread of Python run, the interpreter's own watch ends it a little later.
     """
-    faulthandler.dump_traceback_later(seconds, exit=True, file=sys.__stderr__ or sys.stderr)
+    watch = threading.Timer(seconds, _give_up, (seconds, doing))
+    watch.daemon = True
+    watch.start()
+    faulthandler.dump_traceback_later(seconds + 5.0, exit=True, file=sys.__stderr__ or sys.stderr)
     try:
         yield
     finally:
         faulthandler.cancel_dump_traceback_later()
+        watch.cancel()
+
+
+def _give_up(seconds: float, doing: str) -> None:
+    words = f"{doing} hangs: it took longer than {seconds:g} s, so this process ends\n"
+    os.write(2, words.encode())
+    os._exit(1)
 
 
 def _finds_device() -> bool:

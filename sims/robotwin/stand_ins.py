@@ -13,18 +13,20 @@ from types import ModuleType
 
 def install() -> None:
     """Put an empty module in the place of each that is not installed."""
-    if find_spec("open3d") is None:
+    if _is_missing("open3d"):
         _put("open3d")
-    if find_spec("torch") is None:
+    if _is_missing("torch"):
         parts = {"Pipe": multiprocessing.Pipe, "Process": multiprocessing.Process}
         processes = _put("torch.multiprocessing", **parts)
         # RoboTwin seeds it; nothing is drawn from it.
         _put("torch", manual_seed=lambda seed: None, multiprocessing=processes)
 
 
+def _is_missing(name: str) -> bool:
+    return name not in sys.modules and find_spec(name) is None
+
+
 def _put(name: str, **parts: object) -> ModuleType:
-    if name in sys.modules:
-        return sys.modules[name]
     module = ModuleType(name, "An empty stand-in of zetta.")
     for part, value in parts.items():
         setattr(module, part, value)

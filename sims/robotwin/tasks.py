@@ -174,6 +174,11 @@ def tasks_of(suite: str) -> tuple[RobotwinTask, ...]:
     return _TASKS
 
 
+def counts() -> Mapping[str, int]:
+    """Return the number of tasks by suite."""
+    return {suite: len(tasks_of(suite)) for suite in SUITES}
+
+
 def find(suite: str, index: int) -> RobotwinTask:
     """Return a task.
 
