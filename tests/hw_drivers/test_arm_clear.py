@@ -142,6 +142,8 @@ def test_estop_names_the_stop_and_clear_takes_it(
     said = capsys.readouterr().out
     newer = said.split("--stop ")[1].strip()
     assert f"zetta arms clear {running.url} --by YOUR-NAME --stop {newer}" in said
+    assert run("arms", "check", running.url) == 1
+    assert f"--by YOUR-NAME --stop {newer}" in capsys.readouterr().out
     old = ("arms", "clear", running.url, "--by", "Ada", "--stop", first["stop"])
     assert run(*old) == 1
     assert "look at the arm again" in capsys.readouterr().err
