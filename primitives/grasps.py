@@ -43,6 +43,12 @@ class HandGeometry:
     """Half width of the hand across it."""
     empty: float = 0.0025
     """An opening up to this after closing means that nothing is held."""
+    least_pull: float = 0.03
+    """A drawer that moves less than this was not opened."""
+    longest_pull: float = 0.145
+    """How far a drawer is pulled at most: at their end stops, bars slip out of the fingers."""
+    longest_push: float = 0.25
+    """How far one is pushed at most."""
     reach: ReachModel | None = None
     """Tells how far the arm is stretched; None where it need not be minded."""
 
@@ -60,7 +66,8 @@ PIN_FINGERS = HandGeometry(
 HANDS: Mapping[str, HandGeometry] = MappingProxyType(
     {
         "libero": PANDA,
-        "robocasa": PANDA,
+        # Its drawers are longer than an arm's pull, and count as open when they are out that far.
+        "robocasa": replace(PANDA, least_pull=0.31, longest_pull=0.34, longest_push=0.45),
         "robosuite": PANDA,
         "twin": PANDA,
         "toy": PIN_FINGERS,
