@@ -44,7 +44,7 @@ class HandGeometry:
     empty: float = 0.0025
     """An opening up to this after closing means that nothing is held."""
     least_pull: float = 0.03
-    """A drawer that moves less than this was not opened."""
+    """A drawer that moves less was not opened."""
     longest_pull: float = 0.145
     """How far a drawer is pulled at most: at their end stops, bars slip out of the fingers."""
     longest_push: float = 0.25
@@ -65,11 +65,9 @@ PIN_FINGERS = HandGeometry(
 """Two thin fingers without a palm, as the toy has them."""
 HANDS: Mapping[str, HandGeometry] = MappingProxyType(
     {
-        "libero": PANDA,
-        # Its drawers are longer than an arm's pull, and count as open when they are out that far.
+        **dict.fromkeys(("libero", "robosuite", "twin"), PANDA),
+        # Its drawers are deep, and count as open when they are out that far.
         "robocasa": replace(PANDA, least_pull=0.31, longest_pull=0.34, longest_push=0.45),
-        "robosuite": PANDA,
-        "twin": PANDA,
         "toy": PIN_FINGERS,
     }
 )

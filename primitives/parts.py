@@ -35,10 +35,10 @@ TWIST = 1.1
 """Angle by which a knob is twisted, radians."""
 _AHEAD = 0.03
 """How far the goal runs ahead of a hand that pulls or pushes: what bounds its force, metres."""
-_ASKEW = 0.2
-"""A hand that is left turned by more than this at a handle cannot turn any further, radians."""
 _LEAD = 0.3
 """The same for a hand that twists, radians."""
+_ASKEW = 0.2
+"""A hand that is left turned by more than this at a handle cannot turn any further, radians."""
 _SLOW = 6e-4
 """A hand that gets on by less than this in a tick is stopped, metres."""
 _FLAT = 0.035
@@ -62,7 +62,7 @@ def pull(arm: Arm, part: Estimate) -> Steps[Outcome]:
     An arm that got no further has met the end of a joint: it then takes the handle with its fingers
     the other way round.
     """
-    across = nearer_sign(_across(part), arm.rotation)
+    across = _across(arm, part)
     outcome, stuck = yield from _pull_once(arm, part, across)
     now = arm.estimate(part.role)
     if outcome.completed or now is None or now.t <= part.t:
@@ -70,9 +70,18 @@ def pull(arm: Arm, part: Estimate) -> Steps[Outcome]:
     return (yield from _pull_once(arm, now, -across if stuck else across))[0]
 
 
-def _across(part: Estimate) -> Array:
-    """Return the way in which the fingers open on a handle. Shape (3,)."""
-    return outward(part) * math.cos(PULL_TILT) - UP * math.sin(PULL_TILT)
+def _across(arm: Arm, part: Estimate) -> Array:
+    """Return the way in which the fingers open on a handle, or its opposite. Shape (3,).
+
+    Beside a mobile base, the wrist of its Panda has room on one side only: that finger is below
+    which is the right one of a hand that points down, for a handle to the right of the base.
+    """
+    across = outward(part) * math.cos(PULL_TILT) - UP * math.sin(PULL_TILT)
+    base = arm.sense.proprio.base
+    if base is None:
+        return nearer_sign(across, arm.rotation)
+    way = part.position[:2] - base[:2]
+    return across if math.cos(base[2]) * way[1] < math.sin(base[2]) * way[0] else -across
 
 
 def _pull_once(arm: Arm, part: Estimate, across: Array) -> Steps[tuple[Outcome, bool]]:

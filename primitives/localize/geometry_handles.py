@@ -192,7 +192,7 @@ def _directions(normals: Array, toward: float) -> list[float]:
     yaws = np.arctan2(normals[:, 1], normals[:, 0]) - toward
     yaws = np.angle(np.exp(1j * yaws))
     counts = np.array([(np.abs(yaws - turn) < np.deg2rad(5.0)).sum() for turn in _TURNS])
-    found = []
+    found: list[float] = []
     for k, count in enumerate(counts):
         around = counts[max(0, k - 2) : k + 3]
         if count >= _LEAST_FRONT and count == around.max():
