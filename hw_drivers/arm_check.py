@@ -77,7 +77,7 @@ def check_arm(
     finally:
         dealer.close()
     if setup is not None:
-        found.append(_own_limits(setup, welcome.arm))
+        found += [*_same_place(url, setup), _own_limits(setup, welcome.arm)]
         if "pose" not in welcome.arm.accepts:
             found.append(Finding("targets", "wrong", f"takes {welcome.arm.accepts}, not poses"))
         drawn = welcome.arm.model.startswith(TWIN_MODEL)
@@ -127,6 +127,18 @@ def _guard(welcome: Welcome) -> Finding:
     if welcome.limits:
         return Finding("kernel there", "good", f"keeps the limits of {welcome.limits}")
     return Finding("kernel there", "wrong", "nothing at the robot limits what is sent to the arm")
+
+
+def _same_place(url: str, setup: ArmSetup) -> list[Finding]:
+    """Say whether a set-up leads to the arm that was looked at."""
+    if not setup.url or _place(setup.url) == _place(url):
+        return []
+    said = f"looked at {url}, but the set-up drives {setup.url}; put the same into both"
+    return [Finding("url", "wrong", said)]
+
+
+def _place(url: str) -> str:
+    return url.strip().rstrip("/").lower().replace("//localhost:", "//127.0.0.1:")
 
 
 def _own_limits(setup: ArmSetup, facts: ArmFacts) -> Finding:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import contextlib
 import json
 from pathlib import Path
+from typing import Final
 
 from zetta.runtime.errors import ConfigError
+
+LATCH: Final = "latch"
+"""In whose name a server stops that begins with a latched stop."""
 
 
 class StopLatch:

@@ -48,7 +48,11 @@ def hello(dealer: Dealer, robot: str, within_s: float) -> Welcome:
         SpecMismatch: it is another robot, or speaks another protocol.
     """
     asked = {"arm_protocol": ARM_PROTOCOL, "robot": robot}
-    welcome = from_wire(Welcome, opened(dealer.call("hello", asked, within_s)))
+    try:
+        answer = dealer.call("hello", asked, within_s)
+    except Timeout as error:
+        raise Timeout(f"no arm answers: {error}; is zetta arms serve running there?") from error
+    welcome = from_wire(Welcome, opened(answer))
     if welcome.protocol != ARM_PROTOCOL:
         raise SpecMismatch(
             f"{dealer.endpoint} speaks arm protocol {welcome.protocol}, this side {ARM_PROTOCOL}"

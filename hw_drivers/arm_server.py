@@ -20,7 +20,7 @@ from typing import Any, Final
 import zmq
 
 from zetta.hw_drivers.arm import ArmReading, Guard, RobotSide, checked_driver, checked_target
-from zetta.hw_drivers.arm_latch import StopLatch
+from zetta.hw_drivers.arm_latch import LATCH, StopLatch
 from zetta.hw_drivers.arm_lead import Asked, Lead, shown
 from zetta.hw_drivers.arm_lease import Ownership
 from zetta.hw_drivers.arm_messages import (
@@ -109,8 +109,9 @@ class ArmServer:
             sockets: makes them.
 
         Raises:
-            ConfigError: an address may not be bound without keys, or is taken; or the guard's tick
-                is too long for the watchdog.
+            ConfigError: an address may not be bound without keys, or the guard's tick is too long
+                for the watchdog.
+            InfraError: an address is taken.
         """
         self._side, self._guard, self._settings, self._clock = side, guard, settings, clock
         self._session = secrets.token_hex(8)
@@ -123,7 +124,7 @@ class ArmServer:
         self._counts = dict.fromkeys(COUNTED, 0)
         self._lead = Lead(side, guard, settings.watchdog_s, self._counts)
         if self._latch.reason:
-            guard.stop(self._latch.reason, clock(), "latch")
+            guard.stop(self._latch.reason, clock(), LATCH)
         self._turned = self._due = -math.inf
         self._longest_turn = 0.0
         self._closed = False
@@ -249,7 +250,7 @@ class ArmServer:
 
     def _halt(self, reason: str, by: str) -> None:
         """Stop the arm first; the guard, and the latch, which may write a file, come then."""
-        self._counts["stops"] += 1
+        self._counts["stops"] += not self._latch.reason  # it is sent more than once to be sure
         try:
             self._side.stop()
         finally:
@@ -263,16 +264,8 @@ class ArmServer:
         reading = shown(self._reading, self._latch.reason, fault, held)
         self._number += 1
         owner = self._ownership.owner(self._clock())
-        message = StateMessage(
-            ARM_PROTOCOL,
-            self._session,
-            self._number,
-            reading,
-            owner,
-            self._lead.seq,
-            self._counts,
-            self._lead.waiting,
-        )
+        header, lead = (ARM_PROTOCOL, self._session, self._number), self._lead
+        message = StateMessage(*header, reading, owner, lead.seq, self._counts, lead.waiting)
         self._states.send(pack(sealed(to_wire(message))))
 
     # ---------------------------------------------------------------------- messages
@@ -312,8 +305,8 @@ class ArmServer:
         """Answer the stop channel, where a stop needs no lease, no session and no version."""
         if request.do != "stop":
             raise SpecMismatch(f"this socket is for stops, got {request.do!r:.40}")
-        by, reason = (str(request.given.get(name, ""))[:200] for name in ("by", "reason"))
-        by = by or "somebody"
+        reason = str(request.given.get("reason", ""))[:200]
+        by = str(request.given.get("by", ""))[:200] or "somebody"
         self._halt(f"stopped by {by}: {reason or 'no reason given'}", by)
         return {"stopped": True}
 
@@ -322,6 +315,10 @@ class ArmServer:
         match request.do:
             case "command":
                 self._command(given, now)
+                return None
+            case "hold":
+                if self._ownership.holds(text_of(given, "lease"), now):
+                    self._hold(str(given.get("why", ""))[:200] or "asked to")
                 return None
             case "hello":
                 return welcomed(given, self._welcome())

@@ -56,20 +56,15 @@ class HandGeometry:
 PANDA = HandGeometry(reach=panda_reach)
 """The Franka Panda with its own hand."""
 PIN_FINGERS = HandGeometry(
-    finger_below=0.010,
-    finger_thick=0.014,
-    finger_half_width=0.007,
-    hand_half_along=0.054,
+    finger_below=0.010, finger_thick=0.014, finger_half_width=0.007, hand_half_along=0.054,
     hand_half_across=0.007,
-)
+)  # fmt: skip
 """Two thin fingers without a palm, as the toy has them."""
+_OF_PANDAS = ("libero", "maniskill", "robosuite", "robotwin", "twin")
+_DEEP_DRAWERS = replace(PANDA, least_pull=0.31, longest_pull=0.34, longest_push=0.45)
+"""Drawers of kitchens count as open when they are out that far."""
 HANDS: Mapping[str, HandGeometry] = MappingProxyType(
-    {
-        **dict.fromkeys(("libero", "robosuite", "twin"), PANDA),
-        # Its drawers are deep, and count as open when they are out that far.
-        "robocasa": replace(PANDA, least_pull=0.31, longest_pull=0.34, longest_push=0.45),
-        "toy": PIN_FINGERS,
-    }
+    {**dict.fromkeys(_OF_PANDAS, PANDA), "robocasa": _DEEP_DRAWERS, "toy": PIN_FINGERS}
 )
 """Hands by `EnvSpec.name`."""
 _FRANKA = ("panda", "franka", "fr3")

@@ -256,6 +256,9 @@ class Step:
     terminated: bool
     truncated: bool
     truth: Truth | None = None
+    guard: str = ""
+    """On an arm: what the safety kernel did with the action where it was not sent as asked, and
+    why; else empty."""
 
 
 @runtime_checkable
@@ -307,6 +310,32 @@ class SnapshotEnv(Env, Protocol):
 
     def show(self, pose: Array) -> None:
         """Display a logged `pose` so that `observe` draws it; physics is not continued."""
+        ...
+
+
+@runtime_checkable
+class HoldingEnv(Env, Protocol):
+    """An environment that keeps its place by itself, better than actions could make it."""
+
+    def hold(self, why: str) -> Step:
+        """Keep the place for this tick, in place of `step`; `why` is for people.
+
+        Raises:
+            InfraError: it cannot be told.
+        """
+        ...
+
+
+@runtime_checkable
+class WatchedEnv(Env, Protocol):
+    """An environment that may fall blind between two looks, as one with real cameras."""
+
+    def watch(self) -> str:
+        """Return why nobody may go on at this tick; empty if everything is seen.
+
+        Raises:
+            InfraError: it has lasted too long.
+        """
         ...
 
 
@@ -556,6 +585,8 @@ class Tick:
     verdicts: tuple[Verdict, ...] = ()
     held: str = ""
     """Why the loop kept the robot where it was, for `source` had no action yet; else empty."""
+    guard: str = ""
+    """As `Step.guard` of what came of the action."""
 
 
 class Arbiter(Protocol):

@@ -35,6 +35,16 @@ class PackageList:
     packages: tuple[str, ...]
     """Each pinned, `name==version`, in the order of installation."""
 
+    version_of: str = ""
+    """The package whose version is the simulator's; empty where it is the last one."""
+
+    @property
+    def version(self) -> str:
+        """Return the simulator's version."""
+        wanted = self.version_of or self.packages[-1].partition("==")[0]
+        pins = (pin.partition("==") for pin in self.packages)
+        return next((version for name, _, version in pins if name == wanted), "")
+
     @property
     def digest(self) -> str:
         """Return the hash of what decides what gets installed."""
@@ -73,4 +83,5 @@ def find(name: str) -> PackageList:
         assets=str(table.get("assets", "")),
         accepts=str(table.get("accepts", "")),
         packages=packages,
+        version_of=str(table.get("version_of", "")),
     )

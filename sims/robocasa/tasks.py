@@ -78,6 +78,11 @@ SPLITS: Mapping[str, Split] = {
 """Whence a suite has its kitchens and objects."""
 
 
+def counts() -> Mapping[str, int]:
+    """Return the number of tasks by suite."""
+    return {suite: len(listed) for suite, listed in TASKS.items()}
+
+
 def find(suite: str, index: int) -> RobocasaTask:
     """Return a task.
 

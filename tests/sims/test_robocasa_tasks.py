@@ -13,7 +13,6 @@ from zetta.runtime.errors import ConfigError, InfraError
 from zetta.sims import probes
 from zetta.sims.apart import ApartSimulator, NamesTasks
 from zetta.sims.robocasa import engine, kitchen
-from zetta.sims.robocasa import simulator as module
 from zetta.sims.robocasa.robot import ACTION, REST
 from zetta.sims.robocasa.simulator import RobocasaSimulator
 from zetta.sims.robocasa.tasks import ATOMIC, BUNDLED, SPLITS, TASKS, kitchens
@@ -73,20 +72,6 @@ def test_a_task_can_be_chosen_by_its_name(robocasa: RobocasaSimulator) -> None:
     assert [(s.suite, s.task, s.layout, s.policy) for s in specs] == [
         (BUNDLED, 1, Init(0), "random")
     ]
-
-
-@pytest.mark.parametrize("found", ["1.0.0", None])
-def test_other_packages_are_refused_with_the_line_that_installs_the_right_ones(
-    robocasa: RobocasaSimulator, monkeypatch: pytest.MonkeyPatch, found: str | None
-) -> None:
-    def version(name: str) -> str:
-        if found is None:
-            raise module.PackageNotFoundError(name)
-        return found
-
-    monkeypatch.setattr(module, "version", version)
-    with pytest.raises(InfraError, match="zetta sims install robocasa"):
-        robocasa.make(BUNDLED, 0)
 
 
 def test_a_robosuite_without_the_argument_is_noticed(
