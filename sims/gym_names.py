@@ -13,6 +13,7 @@ import gymnasium
 
 from zetta.sims.robocasa.tasks import TASKS as KITCHENS
 from zetta.sims.robosuite.tasks import TASKS
+from zetta.sims.robotwin.tasks import SUITES, tasks_of
 from zetta.sims.toy_tasks import suites as toy_suites
 
 MAKER: Final = "zetta.runtime.cli.gymnasium_worlds:make"
@@ -41,10 +42,12 @@ def suites() -> Mapping[str, Mapping[str, int]]:
     """Return the number of tasks by suite, by simulator; no engine is loaded."""
     robosuite = {suite: len(tasks) for suite, tasks in TASKS.items()}
     robocasa = {suite: len(tasks) for suite, tasks in KITCHENS.items()}
+    robotwin = {suite: len(tasks_of(suite)) for suite in SUITES}
     return {
         "libero": LIBERO,
         "robocasa": robocasa,
         "robosuite": robosuite,
+        "robotwin": robotwin,
         "toy": toy_suites(),
     }
 
