@@ -69,8 +69,8 @@ DEFAULTS: Final[Mapping[str, Defaults]] = {
         policy="random@left,right",
         building="about 10 s",
         next=(
-            "zetta drive --sim robotwin --task stack_blocks_two --agent scripted --localizer geometry",
-            "zetta run --sim robotwin --task handover_block --policy oracle/expert --sensing oracle",
+            "zetta drive --sim robotwin --task stack_blocks_two --agent scripted",
+            "zetta run --sim robotwin --task 4 --policy oracle/expert --sensing oracle",
             "zetta run --sim robotwin --list",
         ),
     ),
