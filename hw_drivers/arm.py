@@ -295,8 +295,7 @@ class Arm(Protocol):
         """Let the arm keep its place by itself until the next command.
 
         Raises:
-            ConnectionLost: the server was restarted, or the hold on the arm is lost.
-            Timeout: the network takes nothing.
+            InfraError: the network takes nothing, or the hold on the arm is lost.
         """
         ...
 

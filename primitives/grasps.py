@@ -57,16 +57,9 @@ PIN_FINGERS = HandGeometry(
     hand_half_across=0.007,
 )
 """Two thin fingers without a palm, as the toy has them."""
+_OF_PANDAS = ("libero", "maniskill", "robocasa", "robosuite", "robotwin", "twin")
 HANDS: Mapping[str, HandGeometry] = MappingProxyType(
-    {
-        "libero": PANDA,
-        "maniskill": PANDA,
-        "robocasa": PANDA,
-        "robosuite": PANDA,
-        "robotwin": PANDA,
-        "twin": PANDA,
-        "toy": PIN_FINGERS,
-    }
+    {**dict.fromkeys(_OF_PANDAS, PANDA), "toy": PIN_FINGERS}
 )
 """Hands by `EnvSpec.name`."""
 _FRANKA = ("panda", "franka", "fr3")

@@ -11,9 +11,10 @@ from typing import Final
 
 import gymnasium
 
+from zetta.sims.maniskill.tasks import TASKS as MANISKILL
 from zetta.sims.robocasa.tasks import TASKS as KITCHENS
-from zetta.sims.robosuite.tasks import TASKS
-from zetta.sims.robotwin.tasks import SUITES, tasks_of
+from zetta.sims.robosuite.tasks import TASKS as ROBOSUITE
+from zetta.sims.robotwin.tasks import TASKS as ROBOTWIN
 from zetta.sims.toy_tasks import suites as toy_suites
 
 MAKER: Final = "zetta.runtime.cli.gymnasium_worlds:make"
@@ -40,14 +41,15 @@ LIBERO: Final[Mapping[str, int]] = {
 
 def suites() -> Mapping[str, Mapping[str, int]]:
     """Return the number of tasks by suite, by simulator; no engine is loaded."""
-    robosuite = {suite: len(tasks) for suite, tasks in TASKS.items()}
-    robocasa = {suite: len(tasks) for suite, tasks in KITCHENS.items()}
-    robotwin = {suite: len(tasks_of(suite)) for suite in SUITES}
+    apart = {
+        "maniskill": MANISKILL,
+        "robocasa": KITCHENS,
+        "robosuite": ROBOSUITE,
+        "robotwin": ROBOTWIN,
+    }
     return {
         "libero": LIBERO,
-        "robocasa": robocasa,
-        "robosuite": robosuite,
-        "robotwin": robotwin,
+        **{sim: {name: len(tasks) for name, tasks in told.items()} for sim, told in apart.items()},
         "toy": toy_suites(),
     }
 

@@ -132,11 +132,8 @@ class Assembler:
             )
         simulator = find_simulator(spec.sim)
         scene = find_scene(simulator, spec)
-        policy = self._policy(spec)
-        env = self._environment(simulator, spec)
-        if isinstance(env, WordedEnv):
-            task = replace(scene.task, instruction=env.instruction(scene))
-            scene = replace(scene, task=task)
+        policy, env = self._policy(spec), self._environment(simulator, spec)
+        scene = _worded(scene, env)
         check_level(spec.sensing, env.spec.sensing, f"the environment {env.spec.name}")
         facts = RunFacts(
             policy_name=spec.policy,
@@ -296,6 +293,13 @@ def find_scene(simulator: Simulator, spec: RunSpec) -> Scene:
     if asked is not None:
         task = replace(task, instruction=asked)
     return Scene(task, spec.layout, spec.seed)
+
+
+def _worded(scene: Scene, env: Env) -> Scene:
+    """Return the scene with the instruction of its episode, where the environment words it."""
+    if not isinstance(env, WordedEnv):
+        return scene
+    return replace(scene, task=replace(scene.task, instruction=env.instruction(scene)))
 
 
 def versions(env: Env) -> dict[str, str]:

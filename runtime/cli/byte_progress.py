@@ -6,10 +6,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from zetta.runtime.cli import output
 
+REDRAWN_S: Final = 0.1
 Reached: TypeAlias = Callable[[int, int], None]
 """Called with how many bytes are finished in all, and how many there are; 0 if nobody knows."""
 
@@ -52,7 +53,16 @@ def byte_progress(what: str) -> Iterator[Reached]:
     )
     with Progress(*columns, console=Console(stderr=True)) as bar:
         job = bar.add_task(what, total=None)
-        yield lambda done, total: bar.update(job, completed=done, total=total or None)
+        drawn = 0.0
+
+        def reached(done: int, total: int) -> None:
+            nonlocal drawn
+            now = time.monotonic()
+            if now - drawn >= REDRAWN_S or done == total:  # drawing costs more than a block
+                drawn = now
+                bar.update(job, completed=done, total=total or None)
+
+        yield reached
 
 
 def _plain(what: str) -> Reached:

@@ -156,11 +156,8 @@ def check_deployment(spec: RunSpec) -> None:
     budgets(spec)
     skill_time(spec)
     record = at_home.record_of(spec, bundle)
-    if record is not None and record.policy != spec.policy:
-        raise ConfigError(
-            f"the calibration is for the policy {record.policy!r} and {spec.policy!r} would "
-            "drive; calibrate on shadow runs of this policy"
-        )
+    if record is not None:
+        at_home.check_policy(record, spec.policy, None)
     at_home.check_before(spec, bundle, split_bundle(spec.bundle)[0])
     _check_control(spec)
     check_finder(spec)
@@ -217,7 +214,7 @@ def deploy(
         return Deployment(PolicyOnly())
     check_ticks(env.spec, spec.suite, "critics, skills and signals")
     finder = localizer_of(spec.options, spec.sim, spec.sensing)
-    at_home.check_thresholds(spec, env.spec, bundle_of(spec.bundle), control, finder)
+    at_home.check_thresholds(spec, env.spec, bundle_of(spec.bundle), control, finder, policy)
     bundle, roles = _calibrated(spec), roles_or_none(scene.task.instruction)
     sight = Sight(spec, env, roles)
     if control == "takeover":

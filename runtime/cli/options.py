@@ -31,6 +31,7 @@ OPTIONS: Final[Mapping[str, str]] = {
     "critic_isolation": "where critics run: none (in the process of the loop) or process",
     "calibration": "file of `zetta critics calibrate`",
     "uncalibrated": "'yes' lets critics act in a simulator that their numbers were not made in",
+    "unsigned": "'yes' lets skills drive an arm that nobody has signed",
     "signals": "'yes' computes every signal, whatever critics read",
     "inference": "async lets the policy run ahead in a thread; sync, the default, waits for it",
     "instruction": "what an arm is asked to do, in place of a task that its set-up declares",

@@ -13,6 +13,7 @@ from pathlib import Path
 from zetta.primitives.agent.records import Agent
 from zetta.runtime.cli import output
 from zetta.runtime.cli.assemble import find_scene
+from zetta.runtime.cli.deploy import bundle_of
 from zetta.runtime.cli.graphics import choose_graphics
 from zetta.runtime.cli.output import Json
 from zetta.runtime.cli.run_episodes import (
@@ -25,6 +26,7 @@ from zetta.runtime.cli.run_episodes import (
     tasks_of,
 )
 from zetta.runtime.cli.run_plan import DEFAULTS, Wishes
+from zetta.runtime.cli.vouched import warn_unsigned
 from zetta.runtime.core import RunSpec, Simulator
 from zetta.runtime.registry import is_arm
 from zetta.runtime.success_rates import wilson
@@ -102,6 +104,7 @@ def carry_out(
     typed = output.command_line()
     answer = Answer(output.run_folder(verb, out), first, typed)
     output.note(_announcement(specs, simulator))
+    warn_unsigned(first, bundle_of(first.bundle))
     output.note(choose_graphics(first.sim))
     try:
         if len(list(tasks_of(specs))) == 1:

@@ -64,6 +64,17 @@ DEFAULTS: Final[Mapping[str, Defaults]] = {
             "zetta run --sim robosuite --list",
         ),
     ),
+    "maniskill": Defaults(
+        suite="maniskill",
+        policy="random",
+        building="about 10 s",
+        next=(
+            "zetta drive --sim maniskill --task StackCube-v1 --agent scripted",
+            "zetta run --sim maniskill --policy oracle/expert --sensing oracle",
+            "zetta run --sim maniskill --suite maniskill:PullCube-v1",
+            "zetta run --sim maniskill --list",
+        ),
+    ),
     "robotwin": Defaults(
         suite="robotwin_blocks",
         policy="random@left,right",

@@ -45,7 +45,7 @@ def listed(folder: AssetFolder, as_json: bool) -> None:
     rows = [
         [
             part.name,
-            folder.state_of(part),
+            _state(folder, part),
             "yes" if part.needed else "no",
             in_words(part.download_bytes),
             in_words(part.unpacked_mb * MB),
@@ -99,6 +99,11 @@ def _agree(folder: AssetFolder, errands: Sequence[Errand], yes: bool, as_json: b
         raise ConfigError(f"this downloads {what}; add --yes to agree, or choose with --part")
     if not typer.confirm(f"download {what}?", err=True):
         raise typer.Exit(1)
+
+
+def _state(folder: AssetFolder, part: AssetPart) -> str:
+    state, fetched = folder.state_of(part), folder.fetched(part)
+    return f"{state}, {in_words(fetched)} here" if state == "incomplete" and fetched else state
 
 
 def _where(folder: AssetFolder) -> str:

@@ -127,9 +127,9 @@ def _downloads(folder: AssetFolder) -> Probe:
     if folder.state == "ready":
         return Probe("downloads", "ok", str(folder.root))
     absent = folder.absent
-    size = in_words(sum(part.download_bytes for part in absent))
-    names = ", ".join(part.name for part in absent)
-    detail = f"{names} not here, {size} to download" if absent else "those of an older package"
+    left = sum(max(0, part.download_bytes - folder.fetched(part)) for part in absent)
+    states = ", ".join(f"{part.name} {folder.state_of(part)}" for part in absent)
+    detail = f"{states}; {in_words(left)} to download" if absent else "those of an older package"
     return Probe("downloads", "needs assets", detail, fix)
 
 

@@ -173,13 +173,14 @@ def _receive(http: httpx2.Client, url: str, partial: Path, reached: Reached) -> 
 def _append(
     response: httpx2.Response, partial: Path, have: int, size: int, reached: Reached
 ) -> int:
-    with partial.open("ab", buffering=0) as file:
+    with partial.open("ab") as file:
         reached(have, size)
         try:
             for block in response.iter_raw():
                 if not have and not any(magic.startswith(block[:4]) for magic in _MAGIC):
                     raise _no_zip(str(response.url))
                 file.write(block)
+                file.flush()  # what a kill leaves is whole up to its last byte
                 have += len(block)
                 reached(have, size)
         except httpx2.TransportError as error:

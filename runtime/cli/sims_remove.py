@@ -64,8 +64,9 @@ def remove(removal: Removal) -> None:
         except FileNotFoundError:
             pass
         except OSError as error:
+            what = error.filename or removal.folder
             raise InfraError(
-                f"cannot remove {error.filename}: {error.strerror}; end what uses it and type the "
+                f"cannot remove {what}: {error.strerror or error}; end what uses it and type the "
                 "command again"
             ) from error
         if removal.log is not None:

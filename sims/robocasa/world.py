@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from zetta.runtime.core import Array, Landmark, Truth, read_only
-from zetta.sims.libero.landmarks import narrow_box
+from zetta.sims.boxes import narrow_box
 
 _ROBOT = ("robot0_", "gripper0_", "mobilebase0_")
 _VISUAL_GROUP = 1

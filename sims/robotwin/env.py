@@ -28,11 +28,11 @@ from zetta.runtime.core import (
 )
 from zetta.runtime.errors import ConfigError, InfraError, SpecMismatch, suggest
 from zetta.runtime.workspace import Box
+from zetta.sims.repetitions import dump, load
 from zetta.sims.robotwin import tasks
 from zetta.sims.robotwin.arms import Arms
 from zetta.sims.robotwin.engine import Engine, Unusable
 from zetta.sims.robotwin.pictures import CAMERAS, Pictures, camera_specs
-from zetta.sims.robotwin.snapshots import dump, load
 from zetta.sims.robotwin.world import RobotwinWorld
 
 SAMPLING_TRIES: Final = 20

@@ -174,6 +174,10 @@ def tasks_of(suite: str) -> tuple[RobotwinTask, ...]:
     return _TASKS
 
 
+TASKS: Mapping[str, tuple[RobotwinTask, ...]] = {suite: tasks_of(suite) for suite in SUITES}
+"""By suite."""
+
+
 def find(suite: str, index: int) -> RobotwinTask:
     """Return a task.
 

@@ -8,17 +8,16 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from xml.etree import ElementTree
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from zetta.primitives.roles import roles_or_none
 from zetta.runtime.cli.waypoints import check_ticks
-from zetta.runtime.core import ActionSpec, EnvSpec, Init, Sampled, Scene, Task
-from zetta.runtime.errors import ConfigError, InfraError, SpecMismatch
+from zetta.runtime.core import ActionSpec, EnvSpec
+from zetta.runtime.errors import ConfigError, InfraError
 from zetta.sims.apart import NamesTasks
-from zetta.sims.robotwin import panda, sight, snapshots, tasks
+from zetta.sims.robotwin import panda, sight, tasks
 from zetta.sims.robotwin import simulator as module
 from zetta.sims.robotwin.simulator import RobotwinSimulator
 
@@ -167,23 +166,6 @@ def test_what_hangs_ends_the_process_with_a_sentence() -> None:
 def test_what_ends_in_time_goes_on() -> None:
     with sight.watched(60.0, "nothing"):
         pass
-
-
-def test_a_snapshot_is_read_as_it_was_written_and_refuses_others() -> None:
-    task, rows = Task("robotwin_blocks", 0, "do it", 9), [np.arange(14.0), np.ones(14)]
-    for scene in (Scene(task, Init(3)), Scene(task, Sampled(), 7)):
-        told = snapshots.dump(scene, rows, {"sapien": "3.0.3"})
-        found, actions = snapshots.load(told, task, {"sapien": "3.0.3"})
-        assert found == scene
-        np.testing.assert_array_equal(actions, rows)
-        with pytest.raises(SpecMismatch, match=r"3\.0\.4"):
-            snapshots.load(told, task, {"sapien": "3.0.4"})
-    empty = snapshots.dump(Scene(task, Init(0)), [], {})
-    assert len(snapshots.load(empty, task, {})[1]) == 0
-    with pytest.raises(SpecMismatch, match="no RoboTwin snapshot"):
-        snapshots.load(b"anything", task, {})
-    with pytest.raises(SpecMismatch, match="robotwin_blocks#1"):
-        snapshots.load(empty, Task("robotwin_blocks", 1, "do it", 9), {})
 
 
 def test_what_needs_ticks_is_refused_where_actions_are_planned_motions() -> None:

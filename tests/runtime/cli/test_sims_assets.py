@@ -330,7 +330,7 @@ def test_check_says_what_has_to_be_downloaded(
     assert typed("sims", "check", SIM) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1] == f"zetta sims assets {SIM}"
-    assert "robots, things not here" in lines[-2]
+    assert "robots missing, things missing; 1 MB to download" in lines[-2]
     assert typed("sims", "check", SIM, "--json") == 1
     told = json.loads(capsys.readouterr().out)
     assert (told["ready"], told["state"]) == (False, "needs assets")
@@ -473,7 +473,11 @@ def child(lists: Path, step: str, *words: str) -> subprocess.Popen[str]:
 
 @pytest.mark.parametrize(("signalled", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
 def test_a_download_that_is_interrupted_goes_on(
-    lists: Path, server: Server, signalled: signal.Signals, code: int
+    lists: Path,
+    server: Server,
+    signalled: signal.Signals,
+    code: int,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     file = server.files["robots.zip"]
     file.hold_after = 4 * BLOCK
@@ -489,6 +493,8 @@ def test_a_download_that_is_interrupted_goes_on(
         assert json.loads(out)["error"]["kind"] == "Interrupted"
     assert folder().state_of(folder().assets.parts[0]) == "incomplete"
     assert folder().fetched(folder().assets.parts[0]) == 4 * BLOCK
+    assert typed("sims", "assets", SIM, "--list") == 0
+    assert "robots  incomplete, 66 kB here" in capsys.readouterr().out
     file.hold_after = None
     assert get(server.url)
     assert file.asked[-1] == f"bytes={4 * BLOCK}-"

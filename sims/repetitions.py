@@ -1,4 +1,4 @@
-"""Snapshots of a RoboTwin world: the scene, and every action since.
+"""Snapshots of a SAPIEN world: the scene, and every action since.
 
 PhysX tells no complete state: what it remembers of contacts stays inside. Its steps are exact
 though, and cheap without pictures, so a world is restored by beginning it again and repeating what
@@ -71,6 +71,6 @@ def _read(snapshot: bytes) -> tuple[dict[str, Any], Array]:
         return dict(head), np.asarray(rows, np.float64)
     except (*UNREADABLE, AttributeError) as error:
         raise SpecMismatch(
-            f"got {len(snapshot)} bytes that are no RoboTwin snapshot; pass what "
-            "snapshot() returned"
+            f"got {len(snapshot)} bytes that are no snapshot of such a world; pass what snapshot() "
+            "returned"
         ) from error
