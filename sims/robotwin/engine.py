@@ -105,6 +105,7 @@ class Engine:
             except unstable as error:
                 raise Unusable(str(error)) from error
         self.task.step_lim = None  # the budget is ours
+        self.task.crazy_random_light = 0  # it would change with each look
         if self._plans:
             _refuse_empty_plans(self.task.robot)
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from apart_sims import installed, told_by
+from env_contract import CHECKS, Subject
 
-from zetta.runtime.core import Init, Look, Scene, Sense, Simulator
+from zetta.runtime.core import Init, Look, Scene, Sense, Simulator, SnapshotEnv
 from zetta.runtime.errors import InfraError
 from zetta.sims.robotwin import tasks
 
@@ -57,6 +59,37 @@ def test_tasks_with_downloaded_objects_say_what_to_type(
         robotwin.make("robotwin_clean_qpos", 0)
     with pytest.raises(InfraError, match="try --suite robotwin_blocks"):
         robotwin.make("robotwin_clean", tasks.number("robotwin_clean", "stack_blocks_two"))
+
+
+KEPT = (
+    "spec_is_consistent",
+    "first_step_describes_an_unsolved_start",
+    "time_advances_by_the_control_period",
+    "reset_forgets_every_history",
+    "records_stay_what_they_were",
+    "what_is_sensed_anew_is_what_the_step_said",
+    "bad_actions_are_refused_and_change_nothing",
+    "snapshot_continues_bit_exactly",
+    "scenes_of_another_task_are_refused",
+)
+"""Of the contract of environments, what asks for no pictures."""
+
+
+@pytest.fixture(scope="module")
+def planned(robotwin: Simulator) -> Iterator[Subject]:
+    """Worlds whose actions are planned motions."""
+    env, spare = (robotwin.make("robotwin_blocks_qpos", 0) for _ in range(2))
+    assert isinstance(env, SnapshotEnv)
+    assert isinstance(spare, SnapshotEnv)
+    yield Subject(robotwin, "robotwin_blocks_qpos", 0, env, spare)
+    env.close()
+    spare.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", KEPT)
+def test_planned_motions_keep_the_contract_of_environments(planned: Subject, name: str) -> None:
+    CHECKS[name](planned)
 
 
 @pytest.mark.parametrize("suite", ["robotwin_blocks", "robotwin_blocks_ee"])
