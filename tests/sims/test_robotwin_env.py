@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import robotwin_body
 from apart_sims import installed, told_by
 from env_contract import CHECKS, Subject
 
@@ -59,6 +61,38 @@ def test_tasks_with_downloaded_objects_say_what_to_type(
         robotwin.make("robotwin_clean_qpos", 0)
     with pytest.raises(InfraError, match="try --suite robotwin_blocks"):
         robotwin.make("robotwin_clean", tasks.number("robotwin_clean", "stack_blocks_two"))
+
+
+def test_scenes_with_backgrounds_say_which_part_they_lack(
+    robotwin: Simulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    robotwin_body.write(tmp_path)
+    monkeypatch.setenv("ROBOTWIN_ASSETS_ROOT", str(tmp_path))
+    with pytest.raises(InfraError, match="--part background_texture"):
+        robotwin.make("robotwin_randomized_qpos", 0)
+
+
+def test_a_body_with_two_arms_of_six_joints_takes_fourteen_numbers(
+    robotwin: Simulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    robotwin_body.write(tmp_path)
+    monkeypatch.setenv("ROBOTWIN_ASSETS_ROOT", str(tmp_path))
+    suite = "robotwin_clean_qpos"
+    index = tasks.number(suite, "stack_blocks_two")
+    env = robotwin.make(suite, index)
+    begun = env.reset(Scene(robotwin.task(suite, index), Init(0))).proprio.arms
+    assert env.spec.action.size == 14
+    assert "another robot" not in env.spec.versions["comparable"]
+    assert begun[0].ee_pos[0] < 0.0 < begun[1].ee_pos[0]
+    row = np.concatenate([np.r_[arm.joint_pos, 1.0] for arm in begun])
+    row[0] += 0.2
+    row[13] = 0.0
+    moved = env.step(row).proprio.arms
+    env.close()
+    np.testing.assert_allclose(moved[0].joint_pos, row[:6], atol=0.01)
+    np.testing.assert_allclose(moved[1].joint_pos, row[7:13], atol=0.01)
+    assert moved[0].gripper_opening > 0.07
+    assert moved[1].gripper_opening < 0.04
 
 
 KEPT = (
