@@ -291,6 +291,14 @@ class Arm(Protocol):
         """
         ...
 
+    def hold(self, why: str) -> None:
+        """Let the arm keep its place by itself until the next command.
+
+        Raises:
+            InfraError: the network takes nothing, or the hold on the arm is lost.
+        """
+        ...
+
     def stop(self, reason: str) -> None:
         """Stop the arm at once; it stays stopped until a person clears it.
 

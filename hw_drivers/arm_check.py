@@ -22,7 +22,7 @@ from zetta.hw_drivers.arm_messages import (
     opened,
     sealed,
 )
-from zetta.hw_drivers.arm_person import hello
+from zetta.hw_drivers.arm_person import hello, what_is_stopped
 from zetta.hw_drivers.arm_setup import ArmSetup
 from zetta.hw_drivers.arm_sockets import Newest
 from zetta.hw_drivers.camera_sources import open_camera
@@ -73,11 +73,12 @@ def check_arm(
             _guard(welcome),
             _clock(offset),
             *_states(beside(url, welcome.state_port), welcome, offset, trouble, keys),
+            *_stop(url, keys),
         ]
     finally:
         dealer.close()
     if setup is not None:
-        found.append(_own_limits(setup, welcome.arm))
+        found += [*_same_place(url, setup), _own_limits(setup, welcome.arm)]
         if "pose" not in welcome.arm.accepts:
             found.append(Finding("targets", "wrong", f"takes {welcome.arm.accepts}, not poses"))
         drawn = welcome.arm.model.startswith(TWIN_MODEL)
@@ -127,6 +128,18 @@ def _guard(welcome: Welcome) -> Finding:
     if welcome.limits:
         return Finding("kernel there", "good", f"keeps the limits of {welcome.limits}")
     return Finding("kernel there", "wrong", "nothing at the robot limits what is sent to the arm")
+
+
+def _same_place(url: str, setup: ArmSetup) -> list[Finding]:
+    """Say whether a set-up leads to the arm that was looked at."""
+    if not setup.url or _place(setup.url) == _place(url):
+        return []
+    said = f"looked at {url}, but the set-up drives {setup.url}; put the same into both"
+    return [Finding("url", "wrong", said)]
+
+
+def _place(url: str) -> str:
+    return url.strip().rstrip("/").lower().replace("//localhost:", "//127.0.0.1:")
 
 
 def _own_limits(setup: ArmSetup, facts: ArmFacts) -> Finding:
@@ -181,6 +194,18 @@ def _states(
         _mode(last.reading),
         *units(last.reading, welcome.arm),
     ]
+
+
+def _stop(url: str, keys: ClientKeys | None) -> list[Finding]:
+    """Name the stop that is latched, as the person who clears it has to."""
+    try:
+        latched = what_is_stopped(url, keys)
+    except (InfraError, SpecMismatch) as error:
+        return [Finding("stop", "note", str(error))]
+    if latched is None:
+        return []
+    said = f"{latched.said}; look at the arm, then: zetta arms clear {url} --by YOUR-NAME --stop"
+    return [Finding("stop", "wrong", f"{said} {latched.stop}")]
 
 
 def _mode(reading: ArmReading) -> Finding:

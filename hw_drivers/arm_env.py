@@ -26,7 +26,7 @@ from zetta.hw_drivers.arm import (
     PoseTarget,
     driver_of,
 )
-from zetta.hw_drivers.arm_guarded import GuardedArm
+from zetta.hw_drivers.arm_guarded import Counting, GuardedArm
 from zetta.hw_drivers.arm_limits import load_limits
 from zetta.hw_drivers.arm_reach import model_of, workspace_of
 from zetta.hw_drivers.arm_setup import ArmSetup
@@ -60,6 +60,8 @@ from zetta.runtime.workspace import Box
 
 FIRST_STATE_S: Final = 2.0
 """How long a reset waits for a fresh state."""
+BLIND_S: Final = 1.0
+"""How long an arm is held for a camera that fell silent before the episode ends."""
 HOME_WITHIN_S: Final = 60.0
 HOMING: Final = "skill:homing"
 """Who drives home."""
@@ -125,6 +127,9 @@ class ArmEnv:
         self._ended = "not begun"
         self._driver = "policy"
         self._seen: ArmReading | None = None
+        self._refused = 0
+        self._looked_at: set[str] = set()
+        self._blind_since: float | None = None
 
     @property
     def spec(self) -> EnvSpec:
@@ -154,6 +159,7 @@ class ArmEnv:
             self.go_home()
             reading = self._usable(FIRST_STATE_S)
         self._scene, self._started, self._ticks, self._ended = scene, reading.t, 0, ""
+        self._looked_at, self._blind_since = set(), None
         return self._step(reading)
 
     def driven_by(self, source: str) -> None:
@@ -168,8 +174,7 @@ class ArmEnv:
             SafetyStop: a stop is latched.
             InfraError: the arm is lost, at fault, or gives no fresh state.
         """
-        if self._ended or self._scene is None:
-            raise SpecMismatch(f"the episode ended ({self._ended}); call reset before step")
+        self._begun()
         row = np.asarray(action, dtype=np.float64)
         if row.shape != (self._spec.action.size,) or not np.isfinite(row).all():
             raise SpecMismatch(
@@ -182,10 +187,41 @@ class ArmEnv:
         # taken from elsewhere than it was decided on swings to and fro.
         assert self._seen is not None
         self._arm.command(self.target(row, self._seen), self._setup.command_ttl_s, self._driver)
-        self._ticks += 1
-        if self._ticks >= self._scene.task.max_steps:
-            self._ended = "budget"
-        return self._step(self._usable(self._setup.max_state_age_s))
+        guard = self._arm.last if isinstance(self._arm, GuardedArm) else ""
+        return self._ticked(guard)
+
+    def hold(self, why: str) -> Step:
+        """Let the arm keep its place for a tick, by itself; it stops as when nobody commands it.
+
+        Raises:
+            SpecMismatch: the episode has ended.
+            SafetyStop: a stop is latched.
+            InfraError: the arm is lost, at fault, or gives no fresh state.
+        """
+        self._begun()
+        self._usable(self._setup.max_state_age_s)
+        self._arm.hold(why)
+        return self._ticked("")
+
+    def watch(self) -> str:
+        """Return which camera that somebody looked at has fallen silent; empty if none has.
+
+        What is done between two looks was decided on pictures, and nobody would see it go wrong.
+
+        Raises:
+            InfraError: it has been silent for longer than `BLIND_S`.
+        """
+        for name in sorted(self._looked_at):
+            try:
+                self._sources[name].latest(self._setup.max_frame_age_s)
+            except InfraError as error:
+                now = time.monotonic()
+                self._blind_since = now if self._blind_since is None else self._blind_since
+                if now - self._blind_since > BLIND_S:
+                    raise
+                return str(error)
+        self._blind_since = None
+        return ""
 
     def target(self, row: Action, reading: ArmReading) -> PoseTarget:
         """Return what an action means for an arm that is at `reading`, in its base frame."""
@@ -234,6 +270,7 @@ class ArmEnv:
                     f"the camera {name!r} gives pictures of shape {frame.image.shape}, declared "
                     f"are {(camera.height, camera.width, 3)}"
                 )
+            self._looked_at.add(name)
             images[name] = read_only(frame.image, np.uint8)
             calibrations[name] = camera.camera(name, T_world_ee)
             if depth and camera.depth:
@@ -283,6 +320,17 @@ class ArmEnv:
         home = self._T_base_world @ Pose(np.array(setup.home_pos), np.array(setup.home_quat))
         return PoseTarget(home.pos, home.quat, opening)
 
+    def _begun(self) -> None:
+        if self._ended or self._scene is None:
+            raise SpecMismatch(f"the episode ended ({self._ended}); call reset before step")
+
+    def _ticked(self, guard: str) -> Step:
+        """Return what a tick came to."""
+        self._ticks += 1
+        if self._scene is not None and self._ticks >= self._scene.task.max_steps:
+            self._ended = "budget"
+        return self._step(self._usable(self._setup.max_state_age_s), guard)
+
     def _usable(self, max_age_s: float) -> ArmReading:
         """Return a fresh reading of an arm that can move."""
         reading = self._arm.state(max_age_s)
@@ -294,13 +342,22 @@ class ArmEnv:
             raise InfraError(f"{self._facts.robot} is at fault: {reading.reason}")
         return reading
 
-    def _step(self, reading: ArmReading) -> Step:
+    def _step(self, reading: ArmReading, guard: str = "") -> Step:
         return Step(
             self._proprio(reading),
             success=False,
             terminated=False,
             truncated=self._ended == "budget",
+            guard=guard or self._declined(reading),
         )
+
+    def _declined(self, reading: ArmReading) -> str:
+        """Return why the robot's side did not follow what was sent to it since the last look."""
+        counts = self._arm.counts() if isinstance(self._arm, Counting) else {}
+        before, self._refused = self._refused, counts.get("declined", 0) + counts.get("refused", 0)
+        if self._refused <= before:
+            return ""
+        return f"refused at the robot: {reading.reason or 'it did not say why'}"
 
     def _proprio(self, reading: ArmReading) -> Proprio:
         self._seen = reading

@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Final, Protocol, runtime_checkable
 
 from zetta.hw_drivers.arm import Arm, ArmFacts, ArmReading, ArmTarget, checked_target
 from zetta.hw_drivers.arm_guard import KernelGuard
@@ -20,6 +20,15 @@ from zetta.runtime.errors import ConnectionLost, SafetyStop
 
 ANEW_AFTER: Final = 4.0
 """Ticks without a command after which the arm holds by itself, and the sequence begins anew."""
+
+
+@runtime_checkable
+class Counting(Protocol):
+    """An arm whose robot's side tells what became of commands."""
+
+    def counts(self) -> Mapping[str, int]:
+        """Return how often what happened, by the names of `COUNTED`."""
+        ...
 
 
 class GuardedArm:
@@ -48,6 +57,8 @@ class GuardedArm:
         self._facts: ArmFacts | None = None
         self._commanded = -math.inf
         self._counts: dict[str, int] = {}
+        self.last = ""
+        """What the kernel did with the last target, and why; empty if it passed as asked."""
 
     @property
     def decided(self) -> Mapping[str, int]:
@@ -65,7 +76,7 @@ class GuardedArm:
         """
         facts = self._arm.connect(within_s)
         self._guard = KernelGuard(self._limits, facts, self._audit, tick_s=self._tick_s)
-        self._facts, self._counts = facts, {}
+        self._facts, self._counts, self.last = facts, {}, ""
         return facts
 
     def state(self, max_age_s: float = 0.1) -> ArmReading:
@@ -102,12 +113,28 @@ class GuardedArm:
         here = replace(reading, t=now - self._arm.age_s())  # by our clock
         passed = guard.tick(checked_target(target, facts), here, now, driver)
         self._counts[passed.verdict] = self._counts.get(passed.verdict, 0) + 1
+        self.last = f"{passed.verdict}: {passed.reason}" if passed.verdict != "as asked" else ""
         if guard.stopped:
             self._arm.stop(guard.stopped)
             raise SafetyStop(guard.stopped)
         self._commanded = now
         if passed.target is not None:
             self._arm.command(passed.target, ttl_s, driver)
+
+    def counts(self) -> Mapping[str, int]:
+        """Return what the robot's side counted; empty where it does not tell."""
+        return self._arm.counts() if isinstance(self._arm, Counting) else {}
+
+    def hold(self, why: str) -> None:
+        """Let the arm keep its place by itself; the kernel begins anew with the next command.
+
+        Raises:
+            ConnectionLost: the server was restarted, or the hold on the arm is lost.
+            Timeout: the network takes nothing.
+        """
+        if self._guard is not None:
+            self._guard.held()
+        self._arm.hold(why)
 
     def stop(self, reason: str) -> None:
         """Stop the arm at once; it stays stopped until a person clears it.

@@ -39,6 +39,9 @@ JOINT: Final = {
 }
 CORNERS: Final = {"low": "m", "high": "m"}
 SECTIONS: Final = ("arm", "joints", *SCALARS, "joint", "workspace", "keep_out")
+MAX_STALE_S: Final = 1.0
+"""As long as a watchdog waits at most (`ServerSettings`). An arm that was not heard of for longer
+is not watched: at 0.5 m/s it has gone half a metre, and no check of joints or following saw it."""
 SHARES: Final = ("share", "drivers")
 """Sections whose numbers are shares, above 0 and at most 1."""
 
@@ -172,6 +175,12 @@ class _Reader:
         share, timing = one["share"], one["timing"]
         if timing["jitter"] >= 0.5:
             raise self._wrong("timing.jitter", "is below 0.5, so that a tick is told from the next")
+        if timing["stale"] > MAX_STALE_S:
+            raise self._wrong(
+                "timing.stale",
+                f"is at most {MAX_STALE_S:g} s, the longest watchdog, got {timing['stale']:g}: "
+                "whether an arm follows is seen in its readings alone",
+            )
         return Limits(
             arm=self._text(tables["arm"], "arm"),
             joints=joints,

@@ -15,7 +15,7 @@ from zetta.hw_drivers.arm import ArmFacts, ArmReading, ArmTarget, JointTarget, P
 from zetta.runtime.errors import ConfigError, InfraError, SpecMismatch
 from zetta.runtime.wire import from_wire, pack, to_wire
 
-ARM_PROTOCOL: Final = 2
+ARM_PROTOCOL: Final = 3
 """Raised when an old peer could misread a message."""
 COMMAND_PORT, STATE_PORT, STOP_PORT = 5701, 5702, 5703
 MAX_BYTES: Final = 2**16
@@ -118,7 +118,7 @@ COUNTED: Final[Mapping[str, str]] = {
     "latched": "commands while a stop was latched",
     "garbage": "messages that were none",
     "watchdog": "times that the arm was made to hold because nobody commanded it",
-    "stops": "stops",
+    "stops": "stops that were none before, however often each was sent",
 }
 
 

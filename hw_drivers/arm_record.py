@@ -114,7 +114,8 @@ class Recorder:
             told: called about twice a second with how it gets on.
 
         Raises:
-            InfraError: no state came, or the disk takes nothing more. What was recorded stays.
+            InfraError: no state came, or the disk takes nothing more. What was recorded stays;
+                `recorded` says whether there is any.
         """
         failure = ""
         try:
@@ -129,9 +130,16 @@ class Recorder:
                     break
         finally:
             header = self._finish(failure)
+        if failure and not self.recorded:
+            raise InfraError(f"nothing was recorded: {failure}")
         if failure:
             raise InfraError(f"the recording in {self._folder} was cut short: {failure}")
         return header
+
+    @property
+    def recorded(self) -> bool:
+        """Say whether there is a state or a picture so far."""
+        return any(tape.count for tape in self._all())
 
     def so_far(self) -> SoFar:
         """Return how it gets on."""

@@ -20,7 +20,7 @@ from typing import Any, Final
 import zmq
 
 from zetta.hw_drivers.arm import ArmReading, Guard, RobotSide, checked_driver, checked_target
-from zetta.hw_drivers.arm_latch import StopLatch
+from zetta.hw_drivers.arm_latch import LATCH, StopLatch
 from zetta.hw_drivers.arm_lead import Asked, Lead, shown
 from zetta.hw_drivers.arm_lease import Ownership
 from zetta.hw_drivers.arm_messages import (
@@ -109,8 +109,9 @@ class ArmServer:
             sockets: makes them.
 
         Raises:
-            ConfigError: an address may not be bound without keys, or is taken; or the guard's tick
-                is too long for the watchdog.
+            ConfigError: an address may not be bound without keys, or the guard's tick is too long
+                for the watchdog.
+            InfraError: an address is taken.
         """
         self._side, self._guard, self._settings, self._clock = side, guard, settings, clock
         self._session = secrets.token_hex(8)
@@ -123,7 +124,7 @@ class ArmServer:
         self._counts = dict.fromkeys(COUNTED, 0)
         self._lead = Lead(side, guard, settings.watchdog_s, self._counts)
         if self._latch.reason:
-            guard.stop(self._latch.reason, clock(), "latch")
+            guard.stop(self._latch.reason, clock(), LATCH)
         self._turned = self._due = -math.inf
         self._longest_turn = 0.0
         self._closed = False
@@ -157,7 +158,8 @@ class ArmServer:
                 self._listen()
                 self._act()
             except Exception as error:  # boundary: an arm must not be left alone by a bug
-                self._latch.set(f"the robot's side broke: {explained(error)}")
+                broke = f"the robot's side broke: {explained(error)}"
+                self._latch.set(broke, broke)
                 self._guard.stop(self._latch.reason, self._clock(), "server")
             self._look_after()
 
@@ -227,6 +229,7 @@ class ArmServer:
     def _read(self) -> None:
         try:
             self._reading, self._trouble = self._side.read(), ""
+            self._latch.watch(self._reading)
         except InfraError as error:
             self._trouble = str(error)
             self._hold(self._trouble)
@@ -238,7 +241,7 @@ class ArmServer:
         try:
             self._lead.tick(self._reading, self._clock())
         except SafetyStop as stop:
-            self._halt(str(stop), "guard")
+            self._halt(str(stop), "guard", str(stop))
             return
         except InfraError as error:
             self._trouble = str(error)
@@ -247,14 +250,15 @@ class ArmServer:
         if self._lead.following:
             self._holding = ""
 
-    def _halt(self, reason: str, by: str) -> None:
-        """Stop the arm first; the guard, and the latch, which may write a file, come then."""
-        self._counts["stops"] += 1
+    def _halt(self, reason: str, by: str, token: str) -> str:
+        """Stop the arm, then the guard; latch, which may write a file; return the stop's id."""
+        self._counts["stops"] += not self._latch.reason  # it is sent more than once to be sure
         try:
             self._side.stop()
         finally:
             self._guard.stop(reason, self._clock(), by)
-            self._latch.set(reason)
+            stop = self._latch.set(reason, token)
+        return stop
 
     def _publish(self) -> None:
         if self._reading is None:
@@ -263,16 +267,8 @@ class ArmServer:
         reading = shown(self._reading, self._latch.reason, fault, held)
         self._number += 1
         owner = self._ownership.owner(self._clock())
-        message = StateMessage(
-            ARM_PROTOCOL,
-            self._session,
-            self._number,
-            reading,
-            owner,
-            self._lead.seq,
-            self._counts,
-            self._lead.waiting,
-        )
+        header, lead = (ARM_PROTOCOL, self._session, self._number), self._lead
+        message = StateMessage(*header, reading, owner, lead.seq, self._counts, lead.waiting)
         self._states.send(pack(sealed(to_wire(message))))
 
     # ---------------------------------------------------------------------- messages
@@ -312,16 +308,21 @@ class ArmServer:
         """Answer the stop channel, where a stop needs no lease, no session and no version."""
         if request.do != "stop":
             raise SpecMismatch(f"this socket is for stops, got {request.do!r:.40}")
-        by, reason = (str(request.given.get(name, ""))[:200] for name in ("by", "reason"))
+        names = ("by", "reason", "token")
+        by, reason, token = (str(request.given.get(name, ""))[:200] for name in names)
         by = by or "somebody"
-        self._halt(f"stopped by {by}: {reason or 'no reason given'}", by)
-        return {"stopped": True}
+        stop = self._halt(f"stopped by {by}: {reason or 'no reason given'}", by, token)
+        return {"stopped": True, "stop": stop}
 
     def _asked(self, request: Request) -> object | None:
         given, now = request.given, self._clock()
         match request.do:
             case "command":
                 self._command(given, now)
+                return None
+            case "hold":
+                if self._ownership.holds(text_of(given, "lease"), now):
+                    self._hold(str(given.get("why", ""))[:200] or "asked to")
                 return None
             case "hello":
                 return welcomed(given, self._welcome())
@@ -337,8 +338,10 @@ class ArmServer:
                 if self._ownership.holds(text_of(given, "lease"), now):
                     self._ownership.end()
                 return {"released": True}
+            case "stopped":
+                return {"stop": self._latch.stop, "said": self._latch.said}
             case "clear":
-                return self._clear(name_of(given, "by"), now)
+                return self._clear(name_of(given, "by"), given.get("stop"), now)
             case "waiting":
                 return {"waiting": self._lead.waiting, "said": self._lead.said()}
             case "approve":
@@ -358,11 +361,9 @@ class ArmServer:
         if text_of(given, "session") != self._session:
             raise ConnectionLost("the server of the arm was restarted; connect again")
 
-    def _clear(self, by: str, now: float) -> object:
-        """Clear a latched stop. Nobody holds the arm afterwards: commands must be made anew."""
-        was = self._latch.reason
-        if not was and self._reading is not None and self._reading.mode == "stopped":
-            was = self._reading.reason or "the arm had stopped itself"
+    def _clear(self, by: str, stop: object, now: float) -> object:
+        """Clear the stop of that id. Nobody holds the arm afterwards: commands are made anew."""
+        was = self._latch.named(stop)
         if was:
             self._guard.clear(by, now)  # first: it refuses while what it sent still moves
             self._ownership.end()

@@ -82,7 +82,8 @@ class CameraSetup:
     """One camera: where its pictures come from, and its calibration."""
 
     source: str
-    """`usb:N`, `usb:/dev/...`, `zmq:tcp://HOST:PORT` or `realsense:SERIAL`."""
+    """`usb:N`, `usb:/dev/...`, `zmq:tcp://HOST:PORT`, `realsense:SERIAL` or
+    `realsense:RECORDING.db3` (or `.bag`)."""
     height: int
     width: int
     intrinsics: Matrix
@@ -165,8 +166,8 @@ class ArmSetup:
     command_ttl_s: float = 0.1
     """A command that is on its way for longer is not executed."""
     max_state_age_s: float = 0.1
-    max_frame_age_s: float = 0.2
-    """Older pictures are refused."""
+    max_frame_age_s: float = 0.15
+    """Older pictures are refused, and the arm is held for a camera that gives no newer ones."""
     home_joints: tuple[float, ...] = ()
     """Where a homing goes, for an arm that takes joints; radians."""
     home_pos: tuple[float, ...] = ()

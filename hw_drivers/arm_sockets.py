@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import zmq
 
 from zetta.runtime.curve_keys import ClientKeys, ServerKeys
-from zetta.runtime.errors import ConfigError
+from zetta.runtime.errors import ConfigError, cannot_listen
 from zetta.runtime.transport import (
     Router,
     Socket,
@@ -34,7 +34,8 @@ class Publisher:
         """Bind; a slow subscriber misses what exceeds `waiting` messages.
 
         Raises:
-            ConfigError: the address may not be bound without keys, or is taken.
+            ConfigError: the address may not be bound without keys.
+            InfraError: it is taken.
         """
         check_bind(bind, keys is not None)
         self._context = zmq.Context()
@@ -49,9 +50,8 @@ class Publisher:
             self._socket.bind(bind)
         except zmq.ZMQError as error:
             self.close()
-            raise ConfigError(
-                f"cannot bind {bind}: {error}; is another server there? choose another port"
-            ) from error
+            advice = "is another server there? end it, or choose another port"
+            raise cannot_listen(bind, error, advice) from error
         self.endpoint = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
 
     def send(self, message: bytes) -> None:
@@ -82,7 +82,8 @@ class Sockets:
         """Bind the three sockets of an arm's server.
 
         Raises:
-            ConfigError: an address may not be bound without keys, or is taken.
+            ConfigError: an address may not be bound without keys.
+            InfraError: one is taken.
         """
         with contextlib.ExitStack() as opened:
             # The stop has a socket, a queue and a thread of its own: nothing can be before it.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from zetta.hw_drivers.arm_env import ArmEnv
+from zetta.hw_drivers.arm_person import hello
 from zetta.hw_drivers.arm_setup import ArmSetup, read_setup
 from zetta.hw_drivers.camera_sources import open_cameras
 from zetta.hw_drivers.zmq_arm import ZmqArm
@@ -14,8 +16,11 @@ from zetta.runtime.core import Env, Motion, Task
 from zetta.runtime.curve_keys import read_client_keys
 from zetta.runtime.errors import ConfigError, suggest
 from zetta.runtime.registry import ARM_PREFIX
+from zetta.runtime.transport import Dealer
 
 SUITE: Final = "arm"
+HELLO_S: Final = 5.0
+"""How long an arm is waited for before its cameras are opened."""
 
 
 class ArmSource:
@@ -75,6 +80,9 @@ class ArmSource:
         setup = self._setup
         keys = read_client_keys(Path(setup.keys)) if setup.keys else None
         arm = ZmqArm(setup.url, robot=setup.robot, keys=keys)
+        # Cameras are often served beside the arm: who is missing is the arm, and is named.
+        with contextlib.closing(Dealer(setup.url, keys)) as dealer:
+            hello(dealer, setup.robot, HELLO_S)
         return ArmEnv(arm, setup, open_cameras(setup.cameras, keys))
 
     def expert(self, env: Env, noise: float = 0.0, seed: int = 0) -> Motion:

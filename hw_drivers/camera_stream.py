@@ -72,7 +72,8 @@ class CameraPublisher:
         """Bind.
 
         Raises:
-            ConfigError: the address may not be bound without keys, or is taken.
+            ConfigError: the address may not be bound without keys.
+            InfraError: it is taken.
         """
         self._publisher = Publisher(bind, keys, waiting=1)
         self._camera, self._encoding, self._clock = camera, encoding, clock

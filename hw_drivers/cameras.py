@@ -16,6 +16,8 @@ from zetta.runtime.errors import ConfigError, InfraError
 
 FIRST_FRAME_S: Final = 5.0
 """How long the first picture of a camera is waited for."""
+RECORDINGS: Final = (".db3", ".bag")
+"""How recordings of librealsense end, of version 2.57 and of older ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,22 +218,40 @@ class UsbDevice:
 
 
 class RealSenseDevice:
-    """A RealSense camera, depth aligned to colour. Written from its documentation; never run."""
+    """A RealSense camera, depth aligned to colour.
 
-    def __init__(self, serial: str, height: int, width: int, hz: int = 30) -> None:
+    A recording of librealsense can stand for it. That is how this was run; no camera was attached.
+    """
+
+    def __init__(self, place: str, height: int, width: int, hz: int = 30) -> None:
         """Start its streams.
 
+        Args:
+            place: serial number, empty for the only camera; or a recording, which is played over
+                and over.
+            height: pixels.
+            width: pixels.
+            hz: pictures a second.
+
         Raises:
-            ConfigError: its library is not installed.
+            ConfigError: its library is not installed, or cannot be loaded.
             InfraError: it does not start.
         """
         try:
             import pyrealsense2 as rs
-        except ImportError:
-            raise ConfigError("RealSense cameras need: pip install pyrealsense2") from None
+        except ImportError as error:
+            raise ConfigError(
+                f"RealSense cameras need: pip install 'zetta[realsense]' and, on Debian, "
+                f"apt-get install libusb-1.0-0 ({error})"
+            ) from None
         config: Any = rs.config()
-        if serial:
-            config.enable_device(serial)
+        if place.endswith(RECORDINGS):
+            config.enable_device_from_file(place, True)
+        else:
+            # Asked before, since the library itself waits for a camera longer than we wait for it.
+            _check_attached(rs, place)
+            if place:
+                config.enable_device(place)
         config.enable_stream(rs.stream.color, width, height, rs.format.rgb8, hz)
         config.enable_stream(rs.stream.depth, width, height, rs.format.z16, hz)
         self._pipeline: Any = rs.pipeline()
@@ -239,7 +259,7 @@ class RealSenseDevice:
         try:
             started = self._pipeline.start(config)
         except RuntimeError as error:
-            raise InfraError(f"the RealSense {serial!r} does not start: {error}") from error
+            raise InfraError(f"the RealSense {place!r} does not start: {error}") from error
         self._metres = float(started.get_device().first_depth_sensor().get_depth_scale())
 
     def grab(self) -> tuple[Image, npt.NDArray[np.float32]]:
@@ -259,3 +279,18 @@ class RealSenseDevice:
     def release(self) -> None:
         """Stop its streams."""
         self._pipeline.stop()
+
+
+def _check_attached(rs: Any, serial: str) -> None:
+    """Refuse a RealSense that is not attached.
+
+    Raises:
+        InfraError: it is not; the message names those that are.
+    """
+    devices = rs.context().query_devices()
+    attached = [device.get_info(rs.camera_info.serial_number) for device in devices]
+    if not attached or (serial and serial not in attached):
+        raise InfraError(
+            f"no RealSense {serial!r} is attached to this computer; "
+            f"attached: {', '.join(attached) or 'none'}"
+        )

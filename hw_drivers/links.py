@@ -16,7 +16,7 @@ from typing import Final, Generic, TypeAlias, TypeVar
 
 import zmq
 
-from zetta.runtime.errors import ConfigError, SpecMismatch, Timeout
+from zetta.runtime.errors import ConfigError, SpecMismatch, Timeout, cannot_listen
 from zetta.runtime.transport import check_destination, is_loopback
 
 T = TypeVar("T")
@@ -78,16 +78,15 @@ def bind(socket: Socket, endpoint: str, private_network: bool) -> str:
     """Bind and return the endpoint, with the port that the system chose for `*`.
 
     Raises:
-        ConfigError: the address may not be bound, or is taken.
+        ConfigError: the address may not be bound.
+        InfraError: it is taken.
     """
     check_foreign_bind(endpoint, private_network)
     try:
         socket.bind(endpoint)
     except zmq.ZMQError as error:
-        raise ConfigError(
-            f"cannot bind {endpoint}: {error}; is another client of this arm running? give another "
-            "port on both sides"
-        ) from error
+        advice = "is another client of this arm running? end it, or give another port on both sides"
+        raise cannot_listen(endpoint, error, advice) from error
     return socket.getsockopt_string(zmq.LAST_ENDPOINT)
 
 

@@ -153,7 +153,7 @@ def open_side(robot: RobotFile, limits: Limits) -> RobotSide:
         ConfigError: unknown driver or option, or the limits are those of another arm.
         InfraError: the robot does not report or does not listen.
     """
-    made = SimpleSide() if robot.driver == SIMPLE else registry.arm(robot.name())
+    made = SimpleSide() if robot.driver == SIMPLE else registry.arm(robot.name(), (SIMPLE, TWIN))
     missing = [member for member in MEMBERS if not hasattr(made, member)]
     if missing:
         raise ConfigError(

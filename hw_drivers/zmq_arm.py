@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import zmq
 
@@ -210,13 +210,18 @@ class ZmqArm:
             target,
             checked_driver(driver),
         )
-        frames = request_frames(Request(self._seq, "command", command_to_wire(command)))
-        try:
-            # What waits here has its deadline already, so waiting makes nothing stale count.
-            connection.commands.poll(round(1000.0 * ttl_s), zmq.POLLOUT)
-            connection.commands.send_multipart(frames, zmq.NOBLOCK)
-        except zmq.Again:
-            raise Timeout(f"{self._url} takes no commands; is the network down?") from None
+        self._send("command", command_to_wire(command), ttl_s)
+
+    def hold(self, why: str) -> None:
+        """Let the arm keep its place by itself until the next command.
+
+        Raises:
+            ConnectionLost: the server was restarted, or the hold on the arm is lost.
+            Timeout: the network takes nothing.
+        """
+        connection = self._connected(commanding=True)
+        session = connection.welcome.session
+        self._send("hold", {"session": session, "lease": connection.lease, "why": why[:200]}, 0.1)
 
     def stop(self, reason: str) -> None:
         """Stop the arm at once; it stays stopped until a person clears it.
@@ -247,6 +252,17 @@ class ZmqArm:
         """Return the token of the target that waits for a person, as of the newest state."""
         self._take_newest(0.0)
         return "" if self._state is None else self._state.waiting
+
+    def _send(self, do: str, given: Mapping[str, Any], within_s: float) -> None:
+        """Send what has no answer. What waits here is of no use later, or does no harm then."""
+        connection = self._connected()
+        try:
+            connection.commands.poll(round(1000.0 * within_s), zmq.POLLOUT)
+            connection.commands.send_multipart(
+                request_frames(Request(self._seq, do, given)), zmq.NOBLOCK
+            )
+        except zmq.Again:
+            raise Timeout(f"{self._url} takes no commands; is the network down?") from None
 
     def close(self) -> None:
         """Let go of the arm, which then holds; calling it again does nothing."""

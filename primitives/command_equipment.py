@@ -124,7 +124,8 @@ class Memory:
 
     def note_action(self, row: Action) -> None:
         """Note how the grippers are commanded."""
-        self._grippers = tuple(float(n) for n in row[ARM_SIZE - 1 :: ARM_SIZE])
+        own = row[: self._equipment.action.arms_size]
+        self._grippers = tuple(float(n) for n in own[ARM_SIZE - 1 :: ARM_SIZE])
 
     def forget_grippers(self) -> None:
         """Forget how the grippers are commanded."""

@@ -60,10 +60,10 @@ class Arm:
                 f"motions act in the world frame, the actions are in {action.frame!r}; "
                 "choose an environment whose actions are in the world frame"
             )
-        if not 0 <= ARM_SIZE * (index + 1) <= action.size:
+        if not 0 <= ARM_SIZE * (index + 1) <= action.arms_size:
             raise SpecMismatch(
                 f"got arm {index}, but an action of {action.size} numbers drives "
-                f"{action.size // ARM_SIZE} arms of {ARM_SIZE}"
+                f"{action.arms_size // ARM_SIZE} arms of {ARM_SIZE}"
             )
         size = action.size
         poses = replace(
@@ -92,9 +92,8 @@ class Arm:
             arms = self.sense.proprio.arms
             grippers = self._told or [self._command(self._seems_closed(state)) for state in arms]
             self._gripper = grippers[self._index]
-            self._row = np.concatenate(
-                [self._pose_row(s, g) for s, g in zip(arms, grippers, strict=True)]
-            )  # (7 * arms,)
+            rows = [self._pose_row(s, g) for s, g in zip(arms, grippers, strict=True)]
+            self._row = np.concatenate([*rows, self._action.rest])  # (A,)
 
     def told(self, grippers: Sequence[float]) -> None:
         """Note how the grippers of all arms are commanded; where the other arms are counts anew."""

@@ -111,11 +111,19 @@ class ActionSpec:
     """Command that opens the gripper."""
     gripper_close: float = 1.0
     """Command that closes the gripper."""
+    rest: tuple[float, ...] = ()
+    """Commands that leave what is no arm (a mobile base, a torso, a mode) at rest, one for each of
+    the columns behind those of the arms; empty where there are none."""
 
     @property
     def size(self) -> int:
         """Length A of an action row."""
         return len(self.names)
+
+    @property
+    def arms_size(self) -> int:
+        """How many of the columns, the first ones, are those of arms."""
+        return len(self.names) - len(self.rest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +256,9 @@ class Step:
     terminated: bool
     truncated: bool
     truth: Truth | None = None
+    guard: str = ""
+    """On an arm: what the safety kernel did with the action where it was not sent as asked, and
+    why; else empty."""
 
 
 @runtime_checkable
@@ -303,6 +314,32 @@ class SnapshotEnv(Env, Protocol):
 
 
 @runtime_checkable
+class HoldingEnv(Env, Protocol):
+    """An environment that keeps its place by itself, better than actions could make it."""
+
+    def hold(self, why: str) -> Step:
+        """Keep the place for this tick, in place of `step`; `why` is for people.
+
+        Raises:
+            InfraError: it cannot be told.
+        """
+        ...
+
+
+@runtime_checkable
+class WatchedEnv(Env, Protocol):
+    """An environment that may fall blind between two looks, as one with real cameras."""
+
+    def watch(self) -> str:
+        """Return why nobody may go on at this tick; empty if everything is seen.
+
+        Raises:
+            InfraError: it has lasted too long.
+        """
+        ...
+
+
+@runtime_checkable
 class DrivenEnv(Env, Protocol):
     """An environment that wants to know who drives it, such as an arm with limits for each."""
 
@@ -310,6 +347,19 @@ class DrivenEnv(Env, Protocol):
         """Hear who gives the next actions, as `Tick.source` names it.
 
         Called before the first step of an episode and before every step at which it changes.
+        """
+        ...
+
+
+@runtime_checkable
+class WordedEnv(Env, Protocol):
+    """An environment that words the instruction of a scene only when it lays the scene out."""
+
+    def instruction(self, scene: Scene) -> str:
+        """Return what the robot is asked to do in `scene`, into which the world is put.
+
+        Raises:
+            ConfigError: the scene belongs to another task, or there is no such layout.
         """
         ...
 
@@ -535,6 +585,8 @@ class Tick:
     verdicts: tuple[Verdict, ...] = ()
     held: str = ""
     """Why the loop kept the robot where it was, for `source` had no action yet; else empty."""
+    guard: str = ""
+    """As `Step.guard` of what came of the action."""
 
 
 class Arbiter(Protocol):

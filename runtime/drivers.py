@@ -50,6 +50,8 @@ class Late:
     """Whoever drives has no action for this tick."""
 
     reason: str
+    blind: bool = False
+    """Nobody sees what the robot does: it shall stop where it is, and not settle gently."""
 
 
 @runtime_checkable
@@ -65,6 +67,15 @@ class AheadPolicy(Policy, Protocol):
 
     def answer(self, observation: Observation, within_s: float | None) -> ActionChunk | None:
         """Return the chunk to use now, or None where there is none so soon."""
+        ...
+
+
+@runtime_checkable
+class LinkedPolicy(Policy, Protocol):
+    """A policy behind a connection."""
+
+    def lost(self) -> bool:
+        """Say whether who thinks went away since it was last asked. Takes no time."""
         ...
 
 
@@ -151,6 +162,7 @@ class PolicyDriver:
         self._convert = converter(self._spec.action, env.spec.action)
         self._check = ActionCheck(self._spec.action, f"policy {self._spec.name!r}")
         self._ahead = policy if isinstance(policy, AheadPolicy) else None
+        self._linked = policy if isinstance(policy, LinkedPolicy) else None
         self._handovers = 0
         self._chunk: ActionChunk | None = None
         self._used, self._until = 0, 0
@@ -192,9 +204,13 @@ class PolicyDriver:
     def wish(self, proprio: Proprio, left: Left) -> Action | Late:
         """Return the same, unless a policy that thinks beside the loop needs longer than `left`.
 
+        Of a policy whose server went away no further row is used: nobody would correct it.
+
         Raises:
             SpecMismatch: as `next_action`.
         """
+        if self._chunk is not None and self._linked is not None and self._linked.lost():
+            self.flush()
         always = self._ahead is not None and self._ahead.every_tick
         if self._chunk is None or always or self._used >= self._until:
             chunk = self._infer(proprio.t, left)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import errno
 from collections.abc import Iterable
 
 
@@ -44,6 +45,20 @@ class ScreenError(ZettaError):
 
 class GateError(ZettaError):
     """The promotion gate cannot open."""
+
+
+def cannot_listen(where: str, error: Exception, advice: str) -> ConfigError | InfraError:
+    """Return why nobody listens there. A place that is taken may be free in a moment.
+
+    >>> type(cannot_listen("tcp://127.0.0.1:5701", OSError(98, "in use"), "wait")).__name__
+    'InfraError'
+    >>> str(cannot_listen("tcp://10.0.0.9:1", OSError(99, "no such address"), "take another"))
+    'cannot listen at tcp://10.0.0.9:1: no such address; take another'
+    """
+    number, said = getattr(error, "errno", None), getattr(error, "strerror", None) or str(error)
+    said = said.partition(" (addr=")[0]  # ZMQ says it again
+    kind = InfraError if number == errno.EADDRINUSE else ConfigError
+    return kind(f"cannot listen at {where}: {said}; {advice}")
 
 
 def suggest(name: str, known: Iterable[str]) -> str:

@@ -42,20 +42,21 @@ class Holder:
         """Return where the robot is, as a row of poses or joints. Shape (A,)."""
         spec = self._spec
         if spec.kind == "joint_velocity":
-            return np.where(["gripper" in name for name in spec.names], last, 0.0)
+            still = np.concatenate([np.zeros(spec.arms_size), spec.rest])
+            return np.where(["gripper" in name for name in spec.names], last, still)
         grippers = [float(last[i]) for i, name in enumerate(spec.names) if "gripper" in name]
-        if spec.kind in ("delta_pose", "target_pose") and spec.size == ARM_SIZE * len(proprio.arms):
+        arms = ARM_SIZE * len(proprio.arms)
+        if spec.kind in ("delta_pose", "target_pose") and spec.arms_size == arms:
             parts = [_pose(arm) for arm in proprio.arms]
         else:
             parts = [arm.joint_pos for arm in proprio.arms] if spec.kind == "joint_position" else []
-        if len(grippers) != len(parts) or sum(len(p) + 1 for p in parts) != spec.size:
+        if len(grippers) != len(parts) or sum(len(p) + 1 for p in parts) != spec.arms_size:
             raise SpecMismatch(
                 f"nobody knows how to stand still in {spec.kind} ({', '.join(spec.names)}), and "
                 "whoever drives is late; use a faster policy, or actions that are poses or joints"
             )
-        return np.concatenate(
-            [[*part, gripper] for part, gripper in zip(parts, grippers, strict=True)]
-        )
+        rows = [[*part, gripper] for part, gripper in zip(parts, grippers, strict=True)]
+        return np.concatenate([*rows, spec.rest])
 
     def _row(self, proprio: Proprio) -> Action:
         assert self._held is not None  # action noted the place

@@ -104,8 +104,7 @@ class Episode:
         self._env, self._scene, self._arbiter = env, scene, arbiter
         self._spec = env.spec
         self._instruction = scene.task.instruction if instruction is None else instruction
-        self._signals = signals or ChunkSignals()
-        self._localizer = localizer
+        self._signals, self._localizer = signals or ChunkSignals(), localizer
         self._sinks = tuple(sinks)
         self._drawn = env if isinstance(env, SnapshotEnv) else None
         self._stepper = Stepper(env, clock)
@@ -115,11 +114,10 @@ class Episode:
             self._policy = PolicyDriver(policy, env, self._instruction, policy_seed)
         self._motion: MotionDriver | None = None
         self._sources: Counter[str] = Counter()
-        self._interventions = 0
+        self._interventions, self._begun = 0, False
         self._last_action: Action | None = None
         self._listening: list[EpisodeSink] = []
         self._stop: Stop | None = None
-        self._begun = False
         self._ends_on_success = ends_on_success
         self._first_success: int | None = None
 
@@ -291,9 +289,9 @@ class Episode:
         if self.result is not None or (wish := self._next_wish()) is None:
             return
         action, held = self._stepper.action(wish, self.source, self._step, self._last_action)
-        tick = Tick(index, self._step.proprio, action, self.source, signals, verdicts, held)
-        pose = self._pose()
-        self._step = self._stepper.step(action, tick.source)
+        sensed, pose, source = self._step.proprio, self._pose(), self.source
+        self._step = self._stepper.step(action, source)
+        tick = Tick(index, sensed, action, source, signals, verdicts, held, self._step.guard)
         self._last_action = action
         self._sources[tick.source] += 1
         for sink in self._sinks:
@@ -340,6 +338,8 @@ class Episode:
 
     def _wish(self) -> Array | Late | None:
         proprio, left = self._step.proprio, self._stepper.left_s
+        if self._last_action is not None and (blind := self._stepper.blind()):
+            return Late(blind, blind=True)
         if self._motion is not None:
             wish = self._motion.wish(proprio, left)
             if not isinstance(wish, Outcome):

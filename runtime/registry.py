@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, cast
@@ -18,6 +18,9 @@ SIMS: Mapping[str, str] = {
     "libero": "zetta.sims.libero.simulator:LiberoSimulator",
     "twin": "zetta.hw_drivers.twin.simulator:TwinSimulator",
     "robosuite": "zetta.sims.robosuite.simulator:RobosuiteSimulator",
+    "maniskill": "zetta.sims.maniskill.simulator:ManiSkillSimulator",
+    "robotwin": "zetta.sims.robotwin.simulator:RobotwinSimulator",
+    "robocasa": "zetta.sims.robocasa.simulator:RobocasaSimulator",
 }
 POLICIES: Mapping[str, str] = {
     "zetta/tiny": "zetta.runtime.policies.tiny.serve:load",
@@ -101,13 +104,15 @@ def policy(name: str) -> Policy:
     return factory(name)
 
 
-def arm(name: str) -> object:
+def arm(name: str, beside: Sequence[str] = ()) -> object:
     """Return the robot side of the arm called `name`, which `zetta.hw_drivers` knows the type of.
+
+    `beside` are names that the caller knows without this registry, for the message.
 
     Raises:
         ConfigError: unknown name, or its factory makes no robot side.
     """
-    factory = cast(Callable[[str], object], _resolve("arms", _key("arms", name)))
+    factory = cast(Callable[[str], object], _resolve("arms", _key("arms", name), beside))
     return factory(name)
 
 
@@ -162,16 +167,16 @@ def _table(group: str) -> dict[str, str]:
     return {**installed, **built_in}
 
 
-def _resolve(group: str, name: str) -> object:
-    module, _, attribute = _value(group, name).partition(":")
+def _resolve(group: str, name: str, beside: Sequence[str] = ()) -> object:
+    module, _, attribute = _value(group, name, beside).partition(":")
     return getattr(import_module(module), attribute)
 
 
-def _value(group: str, name: str) -> str:
+def _value(group: str, name: str, beside: Sequence[str] = ()) -> str:
     table = _table(group)
     if name not in table:
         kind = _KINDS[group]
-        raise ConfigError(f"unknown {kind} {name!r}; {suggest(name, table)}")
+        raise ConfigError(f"unknown {kind} {name!r}; {suggest(name, [*table, *beside])}")
     return table[name]
 
 

@@ -15,7 +15,7 @@ import contextlib
 from dataclasses import replace
 
 from zetta.runtime.core import ActionChunk, Observation, Policy, PolicySpec
-from zetta.runtime.drivers import rows_passed
+from zetta.runtime.drivers import LinkedPolicy, rows_passed
 from zetta.runtime.errors import SpecMismatch
 from zetta.runtime.thinking import DEADLINE_S, END_WITHIN_S, Thinker, ThinkingThread, Thought
 
@@ -98,6 +98,10 @@ class _Inferences:
         self._running, self._begin = None, None
         return replace(chunk, t_obs=chunk.t_obs + self._held_s) if self._held_s else chunk
 
+    def lost(self) -> bool:
+        """Say whether the policy's server went away."""
+        return isinstance(self._policy, LinkedPolicy) and self._policy.lost()
+
     def drop(self) -> None:
         """Forget what is being inferred; an error too, which the next inference will meet again."""
         if self._running is not None:
@@ -145,6 +149,10 @@ class InTurn:
         """Begin an episode with the next inference."""
         self._held_at = None
         self._inferences.reset(instruction, seed)
+
+    def lost(self) -> bool:
+        """Say whether the policy's server went away."""
+        return self._inferences.lost()
 
     def looks(self, t: float) -> bool:
         """Say whether an inference begins at `t`, for which pictures are needed."""
@@ -231,6 +239,13 @@ class RunsAhead:
         """Begin an episode with the next inference; what is being inferred is dropped."""
         self._inferences.reset(instruction, seed)
         self._chunk, self._decided, self._held_at, self.waits = None, None, None, 0
+
+    def lost(self) -> bool:
+        """Say whether the policy's server went away; its last chunk is not used any more then."""
+        lost = self._inferences.lost()
+        if lost:
+            self._chunk = None
+        return lost
 
     def looks(self, t: float) -> bool:
         """Say whether an inference begins at `t`, for which pictures are needed.

@@ -26,8 +26,8 @@ def gripper_column(spec: ActionSpec, arm: int) -> int | None:
 def pose_column(spec: ActionSpec, arm: int) -> int | None:
     """Return where the pose of an arm begins in an action, or None when actions are no poses."""
     first = arm * ARM_SIZE
-    poses = spec.kind in ("delta_pose", "target_pose") and spec.size % ARM_SIZE == 0
-    return first if poses and first < spec.size else None
+    poses = spec.kind in ("delta_pose", "target_pose") and spec.arms_size % ARM_SIZE == 0
+    return first if poses and first < spec.arms_size else None
 
 
 def closes(spec: ActionSpec, command: float) -> bool:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from zetta.runtime.core import Action, Array, Clock, DrivenEnv, Env, Step
+from zetta.runtime.core import Action, Array, Clock, DrivenEnv, Env, HoldingEnv, Step, WatchedEnv
 from zetta.runtime.drivers import ActionCheck, Late
 from zetta.runtime.holding import Holder
 from zetta.runtime.pacing import Pacer
 
 ACT_WITHIN: Final = 0.8
 """Share of a period in which an action is waited for; what is left is for sending it."""
+SETTLING_TICKS: Final = 2
+"""Held ticks in which an action leads the robot gently to rest; then it keeps its place itself."""
 
 
 class Stepper:
@@ -29,6 +31,9 @@ class Stepper:
         self.held = 0
         self._env = env
         self._told = env if isinstance(env, DrivenEnv) else None
+        self._watched = env if isinstance(env, WatchedEnv) and clock is not None else None
+        self._holds = env if isinstance(env, HoldingEnv) and clock is not None else None
+        self._kept, self._still = 0, ""
         self._driving: str | None = None
         self._pacer = None if clock is None else Pacer(clock, env.spec.control_hz)
         self._holder = Holder(env.spec.action)
@@ -48,6 +53,14 @@ class Stepper:
             return step
         self._pacer.wait()
         return replace(step, proprio=self._env.observe().proprio)
+
+    def blind(self) -> str:
+        """Return why whoever drives must not go on at this tick; empty if they may.
+
+        Raises:
+            InfraError: what is wrong has lasted too long.
+        """
+        return "" if self._watched is None else self._watched.watch()
 
     def left_s(self) -> float | None:
         """Return how long an action may still be waited for; None for as long as it takes."""
@@ -69,6 +82,7 @@ class Stepper:
                 still in its convention.
         """
         if not isinstance(wish, Late):
+            self._kept, self._still = 0, ""
             self._holder.release()
             check = self._checks.get(source)
             if check is None:
@@ -76,6 +90,8 @@ class Stepper:
             return check(wish), ""
         assert last is not None  # what was told nothing yet is not held
         self.held += 1
+        self._kept += 1
+        self._still = wish.reason if wish.blind or self._kept > SETTLING_TICKS else ""
         return self._holder.action(step.proprio, last), wish.reason
 
     def step(self, action: Action, source: str) -> Step:
@@ -83,4 +99,6 @@ class Stepper:
         if self._told is not None and source != self._driving:
             self._told.driven_by(source)
             self._driving = source
+        if self._holds is not None and self._still:
+            return self._holds.hold(self._still)
         return self._env.step(action)

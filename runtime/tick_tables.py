@@ -2,7 +2,8 @@
 
 A table of ticks has the columns `index`, `t`, `source`, `action`; `<arm>.ee_pos`, `<arm>.ee_quat`,
 `<arm>.joints`, `<arm>.opening`, `<arm>.gripper_velocity` for each arm; `base` for a mobile one;
-`signal.<name>` (NaN where a tick has none); `verdicts`; and `held` where the robot was held.
+`signal.<name>` (NaN where a tick has none); `verdicts`; `held` where the robot was held, and
+`guard` where the safety kernel of an arm did not send what was asked.
 """
 
 from __future__ import annotations
@@ -53,6 +54,8 @@ def write_ticks(path: Path, ticks: Sequence[Tick], arms: Sequence[str]) -> None:
     columns["verdicts"] = pa.array([_verdicts(tick) for tick in ticks], VERDICTS)
     if any(tick.held for tick in ticks):
         columns["held"] = pa.array([tick.held for tick in ticks], pa.string())
+    if any(tick.guard for tick in ticks):
+        columns["guard"] = pa.array([tick.guard for tick in ticks], pa.string())
     pq.write_table(pa.table(columns), path)
 
 
@@ -111,6 +114,7 @@ def read_ticks(path: Path, arms: Sequence[str]) -> tuple[Tick, ...]:
             signals={name: float(column[i]) for name, column in signals.items()},
             verdicts=tuple(_verdict(plain) for plain in verdicts[i]),
             held=str(arrays["held"][i]) if "held" in arrays else "",
+            guard=str(arrays["guard"][i]) if "guard" in arrays else "",
         )
         for i in range(table.num_rows)
     )

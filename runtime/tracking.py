@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -34,27 +35,66 @@ def converter(policy_action: ActionSpec, env_action: ActionSpec) -> Converter:
     """Return the function `(row, proprio) -> action` between two conventions.
 
     Equal conventions pass through. Two `delta_pose` conventions differ by scale and gripper sign.
-    A `target_pose` is tracked by a proportional `delta_pose`.
+    A `target_pose` is tracked by a proportional `delta_pose`. Columns behind those of the arms pass
+    through; a policy without them leaves a base and what else there is at rest. Translations and
+    rotations in the frame of a mobile base are turned into the world.
 
     Raises:
         SpecMismatch: the two cannot be converted into each other.
     """
+    if policy_action.frame == "base" and env_action.frame == "world":
+        level = converter(replace(policy_action, frame="world"), env_action)
+        return lambda row, proprio: level(_turned(row, policy_action, proprio), proprio)
+    if env_action.rest and policy_action.size == env_action.arms_size:
+        arms_only = _without_rest(env_action)
+        own, rest = converter(policy_action, arms_only), np.array(env_action.rest)
+        return lambda row, proprio: np.concatenate([own(row, proprio), rest])
     _refuse_unlike(policy_action, env_action)
     if _same_meaning(policy_action, env_action):
         return _identity
     kinds = (policy_action.kind, env_action.kind)
-    if env_action.size % ARM_SIZE == 0:
-        arms = tuple(
-            _Arm(policy_action, env_action, first) for first in range(0, env_action.size, ARM_SIZE)
-        )
+    if env_action.arms_size % ARM_SIZE == 0:
+        size = env_action.arms_size
+        arms = tuple(_Arm(policy_action, env_action, first) for first in range(0, size, ARM_SIZE))
         if kinds == ("delta_pose", "delta_pose"):
-            return lambda row, proprio: _row([n for arm in arms for n in arm.rescale(row)])
+            return lambda row, proprio: _row(
+                [*(n for arm in arms for n in arm.rescale(row)), *row[size:]]
+            )
         if kinds == ("target_pose", "delta_pose"):
             return lambda row, proprio: _track(arms, row, proprio)
     raise SpecMismatch(
         f"the policy emits {_describe(policy_action)} and the environment takes "
         f"{_describe(env_action)}; there is no conversion between them"
     )
+
+
+def _without_rest(spec: ActionSpec) -> ActionSpec:
+    """Return the convention of the arms alone."""
+    size = spec.arms_size
+    return replace(
+        spec,
+        names=spec.names[:size],
+        low=spec.low[:size],
+        high=spec.high[:size],
+        scale=spec.scale[:size],
+        rest=(),
+    )
+
+
+def _turned(row: Array, spec: ActionSpec, proprio: Proprio) -> Array:
+    """Return a `delta_pose` row with its vectors turned from the frame of the base to the world."""
+    if spec.kind != "delta_pose" or proprio.base is None:
+        raise SpecMismatch(
+            f"the policy emits {spec.kind} in the frame of a mobile base, and this robot has "
+            f"{'none' if proprio.base is None else 'one'}; only delta_pose is converted"
+        )
+    cosine, sine = math.cos(proprio.base[2]), math.sin(proprio.base[2])
+    turned = np.array(row, dtype=np.float64)
+    for first in range(0, spec.arms_size - ARM_SIZE + 1, ARM_SIZE):
+        for x in (first, first + 3):
+            turned[x] = cosine * row[x] - sine * row[x + 1]
+            turned[x + 1] = sine * row[x] + cosine * row[x + 1]
+    return turned
 
 
 def _refuse_unlike(policy_action: ActionSpec, env_action: ActionSpec) -> None:
@@ -77,9 +117,10 @@ def _refuse_unlike(policy_action: ActionSpec, env_action: ActionSpec) -> None:
 
 
 def _same_meaning(one: ActionSpec, other: ActionSpec) -> bool:
-    return (one.kind, one.scale, one.gripper_open, one.gripper_close) == (
+    own = slice(None, one.arms_size)
+    return (one.kind, one.scale[own], one.gripper_open, one.gripper_close) == (
         other.kind,
-        other.scale,
+        other.scale[own],
         other.gripper_open,
         other.gripper_close,
     )
@@ -105,7 +146,7 @@ def _track(arms: tuple[_Arm, ...], row: Array, proprio: Proprio) -> Action:
     numbers: list[float] = []
     for arm, state in zip(arms, proprio.arms, strict=True):
         numbers += arm.track(row, state.ee_pos.tolist(), tuple(state.ee_quat.tolist()))
-    return _row(numbers)
+    return _row([*numbers, *row[len(numbers) :]])
 
 
 class _Arm:

@@ -22,7 +22,7 @@ import zmq
 from zmq.auth.thread import ThreadAuthenticator
 
 from zetta.runtime.curve_keys import ClientKeys, ServerKeys
-from zetta.runtime.errors import ConfigError, ConnectionLost, SpecMismatch, Timeout
+from zetta.runtime.errors import ConfigError, ConnectionLost, SpecMismatch, Timeout, cannot_listen
 from zetta.runtime.wire import (
     MAX_MESSAGE_BYTES,
     Frame,
@@ -114,6 +114,10 @@ class Dealer:
             raise reply.error
         return reply.value
 
+    def lost(self) -> bool:
+        """Say whether the connection broke since the last call; it may have been mended since."""
+        return bool(self._monitor.poll(0))
+
     def rebuild(self) -> None:
         """Throw the socket away, with everything that is still under way, and make another."""
         self.close()
@@ -190,7 +194,8 @@ class Router:
         """Bind; a peer that sends a frame of more than `max_bytes` is cut off.
 
         Raises:
-            ConfigError: the address may not be bound without keys, or is taken.
+            ConfigError: the address may not be bound without keys, or is none of this machine.
+            InfraError: it is taken.
         """
         check_bind(bind, keys is not None)
         # A context of its own: who may come in is decided once for a whole context.
@@ -202,9 +207,8 @@ class Router:
             self.socket.bind(bind)
         except zmq.ZMQError as error:
             self.close(0)
-            raise ConfigError(
-                f"cannot bind {bind}: {error}; is another server there? choose another port"
-            ) from error
+            advice = "is another server there? end it, or choose another port"
+            raise cannot_listen(bind, error, advice) from error
         self.endpoint = self.socket.getsockopt_string(zmq.LAST_ENDPOINT)
 
     def _set_up(self, keys: ServerKeys | None, max_bytes: int) -> None:

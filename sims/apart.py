@@ -6,11 +6,14 @@ and each environment gets a process of its own there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable, Mapping
+from typing import Final, Protocol, runtime_checkable
 
 from zetta.runtime.core import Env, Motion, Simulator, Task
 from zetta.runtime.errors import ConfigError
+
+CALL_S: Final = 300.0
+"""For one call: a first picture that compiles shaders takes minutes on a busy machine."""
 
 
 @runtime_checkable
@@ -29,9 +32,21 @@ class NamesTasks(Protocol):
 class ApartSimulator:
     """A simulator of which only the lists are here."""
 
-    def __init__(self, simulator: Simulator, python: str) -> None:
-        """Wrap `simulator`, which makes its environments with the interpreter `python`."""
-        self._simulator, self._python = simulator, python
+    def __init__(
+        self,
+        simulator: Simulator,
+        python: str,
+        variables: Callable[[], Mapping[str, str]] | None = None,
+    ) -> None:
+        """Wrap `simulator`, which makes its environments with the interpreter `python`.
+
+        Args:
+            simulator: knows the lists.
+            python: interpreter of the environments' processes.
+            variables: gives the environment variables of such a process when one is started;
+                None passes ours on.
+        """
+        self._simulator, self._python, self._variables = simulator, python, variables
         self.name = simulator.name
 
     def suites(self) -> Mapping[str, int]:
@@ -70,7 +85,10 @@ class ApartSimulator:
         from zetta.sims.remote import RemoteEnv, RemoteSettings  # late: lists need no sockets
 
         self._simulator.task(suite, index)  # an unknown one needs no process
-        settings = RemoteSettings(python=self._python, lent=True)
+        variables = None if self._variables is None else self._variables()
+        settings = RemoteSettings(
+            call_s=CALL_S, python=self._python, lent=True, environment=variables
+        )
         return RemoteEnv(self.name, suite, index, render, settings)
 
     def expert(self, env: Env, noise: float = 0.0, seed: int = 0) -> Motion:

@@ -11,7 +11,10 @@ from typing import Final
 
 import gymnasium
 
-from zetta.sims.robosuite.tasks import TASKS
+from zetta.sims.maniskill import tasks as maniskill
+from zetta.sims.robocasa import tasks as robocasa
+from zetta.sims.robosuite import tasks as robosuite
+from zetta.sims.robotwin import tasks as robotwin
 from zetta.sims.toy_tasks import suites as toy_suites
 
 MAKER: Final = "zetta.runtime.cli.gymnasium_worlds:make"
@@ -38,8 +41,14 @@ LIBERO: Final[Mapping[str, int]] = {
 
 def suites() -> Mapping[str, Mapping[str, int]]:
     """Return the number of tasks by suite, by simulator; no engine is loaded."""
-    robosuite = {suite: len(tasks) for suite, tasks in TASKS.items()}
-    return {"libero": LIBERO, "robosuite": robosuite, "toy": toy_suites()}
+    return {
+        "libero": LIBERO,
+        "maniskill": maniskill.counts(),
+        "robocasa": robocasa.counts(),
+        "robosuite": robosuite.counts(),
+        "robotwin": robotwin.counts(),
+        "toy": toy_suites(),
+    }
 
 
 def register() -> None:

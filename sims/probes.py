@@ -6,6 +6,7 @@ this source tree is there.
 
 from __future__ import annotations
 
+import inspect
 import json
 import sys
 from collections.abc import Callable, Mapping
@@ -50,16 +51,51 @@ def missing_assets(path: str) -> str:
     return f"{root} lacks {', '.join(empty)}" if empty else ""
 
 
+def missing_device(module: str) -> str:
+    """Return why `module`, which is SAPIEN, can draw on no Vulkan device; empty when it can."""
+    try:
+        device_name(module)
+    except (ImportError, OSError, RuntimeError) as error:
+        return f"no Vulkan device that {module} can draw with: {error}"
+    return ""
+
+
+def device_name(module: str) -> str:
+    """Return the name of the Vulkan device that `module`, which is SAPIEN, draws with."""
+    return str(import_module(module).render.RenderSystem().device.name)
+
+
+def refused_argument(path: str) -> str:
+    """Return why the class of `MODULE:CLASS:ARGUMENT` does not take the argument; empty if so."""
+    module, name, argument = path.split(":")
+    failed = failed_import(module)
+    if failed:
+        return failed
+    made = getattr(import_module(module), name)
+    if argument in inspect.signature(made).parameters:
+        return ""
+    package = module.partition(".")[0]
+    return (
+        f"{name} of {package} does not take {argument}: another {package} lies over the one needed"
+    )
+
+
 PROBES: Mapping[str, Callable[[str], str]] = {
     "packages": wrong_packages,
     "import": failed_import,
     "assets": missing_assets,
+    "vulkan": missing_device,
+    "accepts": refused_argument,
 }
+DETAILS: Mapping[str, Callable[[str], str]] = {"vulkan": device_name}
+"""What a probe that found nothing wrong has to tell."""
 
 
 def main() -> None:
     """Carry out the probe of the command line: its name, then what it is asked."""
     ours, sys.stdout = sys.stdout, sys.stderr  # a package may print while it is imported
     name, asked = sys.argv[1:3]
-    ours.write(json.dumps({"wrong": PROBES[name](asked)}) + "\n")
+    wrong = PROBES[name](asked)
+    detail = DETAILS[name](asked) if name in DETAILS and not wrong else ""
+    ours.write(json.dumps({"wrong": wrong, "detail": detail}) + "\n")
     ours.flush()

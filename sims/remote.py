@@ -125,6 +125,14 @@ class RemoteEnv:
         """Process id of the worker."""
         return self._worker.pid
 
+    def instruction(self, scene: Scene) -> str:
+        """Return what the robot is asked to do in `scene`: the task's own words, or the scene's.
+
+        Raises:
+            ZettaError: as the environment itself does, and `WorkerDied` and `Timeout`.
+        """
+        return str(self._call("instruction", scene=to_wire(scene)))
+
     def reset(self, scene: Scene) -> Step:
         """Put the world into `scene`, settled.
 

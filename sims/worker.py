@@ -29,8 +29,8 @@ import zmq
 
 from zetta.runtime import registry
 from zetta.runtime.arm_model import ArmModels
-from zetta.runtime.core import Env, Landmark, Scene, SnapshotEnv
-from zetta.runtime.errors import ConfigError, SpecMismatch, suggest
+from zetta.runtime.core import Env, Landmark, Scene, SnapshotEnv, WordedEnv
+from zetta.runtime.errors import ConfigError, InfraError, SpecMismatch, cannot_listen, suggest
 from zetta.runtime.wire import (
     MAX_MESSAGE_BYTES,
     PROTOCOL,
@@ -80,6 +80,7 @@ class EnvCalls:
         self._env: Env | None = None
         self._calls: Mapping[str, Callable[..., Any]] = {
             "open": self._open,
+            "instruction": self._instruction,
             "reset": lambda scene: to_wire(self._made().reset(from_wire(Scene, scene))),
             "step": lambda action: to_wire(self._made().step(_array(action))),
             "observe": self._observe,
@@ -120,6 +121,10 @@ class EnvCalls:
 
     def _observe(self, cameras: Sequence[str], depth: bool) -> Any:
         return to_wire(self._made().observe(tuple(map(str, cameras)), bool(depth)))
+
+    def _instruction(self, scene: Any) -> str:
+        env, asked = self._made(), from_wire(Scene, scene)
+        return env.instruction(asked) if isinstance(env, WordedEnv) else asked.task.instruction
 
     def _arm_model(self, index: int) -> Any:
         env = self._made()
@@ -183,7 +188,8 @@ def bind(endpoint: str) -> zmq.Socket[bytes]:
     """Return a ROUTER socket bound to a local endpoint.
 
     Raises:
-        ConfigError: the endpoint can be reached from elsewhere, or is taken.
+        ConfigError: the endpoint can be reached from elsewhere.
+        InfraError: it is taken.
     """
     if not endpoint.startswith(LOCAL):
         raise ConfigError(
@@ -197,7 +203,8 @@ def bind(endpoint: str) -> zmq.Socket[bytes]:
         socket.bind(endpoint)
     except zmq.ZMQError as error:
         socket.close(0)
-        raise ConfigError(f"cannot bind {endpoint}: {error}; is another worker there?") from error
+        advice = "is another worker there? end it, or bind another port"
+        raise cannot_listen(endpoint, error, advice) from error
     return socket
 
 
@@ -217,7 +224,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         threading.Thread(target=_end_with_owner, args=(asked.folder,), daemon=True).start()
     try:
         socket = bind(asked.bind)
-    except ConfigError as error:
+    except (ConfigError, InfraError) as error:
         sys.exit(f"error: {error}")
     endpoint = socket.getsockopt_string(zmq.LAST_ENDPOINT)
     greeting = {"endpoint": endpoint, "pid": os.getpid(), "protocol": PROTOCOL}

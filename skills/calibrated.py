@@ -36,6 +36,7 @@ class CalibrationRecord:
     digest: str
     """Of the bundle; a calibration holds for this set of critics and for no other."""
     policy: str
+    """Its name; of one behind a socket what its server says that it is, and not the address."""
     policy_digest: str
     alpha: float
     sure_alpha: float

@@ -13,9 +13,11 @@ import re
 from pathlib import Path
 from typing import Final
 
+from zetta.runtime.core import PolicySpec
 from zetta.runtime.errors import ConfigError
 from zetta.skills.bundles import LoadedBundle
 from zetta.skills.calibrated import CalibrationRecord, read_calibration, write_calibration
+from zetta.skills.calibrated_policy import is_of, policy_key
 
 _DIGITS: Final = 16
 
@@ -34,24 +36,41 @@ def store_calibration(root: Path, record: CalibrationRecord) -> Path:
 
 
 def stored_calibrations(
-    root: Path, bundle: LoadedBundle, name: str, policy: str
+    root: Path, bundle: LoadedBundle, name: str, policy: str, spec: PolicySpec | None = None
 ) -> dict[Path, CalibrationRecord]:
     """Return what is kept for a bundle and a policy in the environment called `name`.
+
+    Args:
+        root: where calibrations are kept.
+        bundle: whose critics they are of.
+        name: of the environment.
+        policy: as `zetta run --policy` takes it.
+        spec: what that policy is, where it is only the place of a server.
 
     Raises:
         ConfigError: one of the files cannot be read.
     """
-    if not bundle.digest:
-        return {}
-    found = sorted((root / bundle.digest[:_DIGITS]).glob(f"*/{_file(policy)}"))
-    records = {path: read_calibration(path, bundle) for path in found}
-    return {
-        path: record
-        for path, record in records.items()
-        if record.embodiment is not None
-        and record.embodiment.name == name
-        and record.policy == policy
-    }
+    kept: dict[Path, CalibrationRecord] = {}
+    for key in dict.fromkeys((policy_key(policy, spec), policy)):
+        if not kept:  # those by the address are from before, and count only without others
+            found = sorted(_folder(root, bundle).glob(f"*/{_file(key)}")) if bundle.digest else []
+            kept = {path: read_calibration(path, bundle) for path in found}
+            kept = {p: r for p, r in kept.items() if _fits(r, name, policy, spec)}
+    return kept
+
+
+def any_stored(root: Path, bundle: LoadedBundle) -> bool:
+    """Say whether anything is kept for a bundle."""
+    return bool(bundle.digest) and _folder(root, bundle).is_dir()
+
+
+def _folder(root: Path, bundle: LoadedBundle) -> Path:
+    return root / bundle.digest[:_DIGITS]
+
+
+def _fits(record: CalibrationRecord, name: str, policy: str, spec: PolicySpec | None) -> bool:
+    here = record.embodiment is not None and record.embodiment.name == name
+    return here and is_of(record, policy, spec)
 
 
 def _file(policy: str) -> str:

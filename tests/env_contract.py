@@ -32,6 +32,7 @@ from zetta.runtime.core import (
     Simulator,
     SnapshotEnv,
     Step,
+    WordedEnv,
 )
 from zetta.runtime.errors import ConfigError, SpecMismatch
 
@@ -43,6 +44,7 @@ RELATIVE = ("delta_pose", "joint_velocity")
 def resting(spec: EnvSpec, proprio: Proprio) -> Action:
     """Return the row that holds still with open grippers; `target_pose` needs to know where."""
     row = np.zeros(spec.action.size)
+    row[spec.action.arms_size :] = spec.action.rest
     grippers = [k for k, name in enumerate(spec.action.names) if name.endswith("gripper")]
     row[grippers] = spec.action.gripper_open
     if spec.action.kind == "target_pose":
@@ -157,7 +159,10 @@ def check_spec_is_consistent(s: Subject) -> None:
     assert len(set(action.names)) == action.size
     assert all(low < high for low, high in zip(action.low, action.high, strict=True))
     if action.kind in ("delta_pose", "target_pose"):
-        assert action.size == 7 * len(spec.arms)
+        assert action.arms_size == 7 * len(spec.arms)
+    size = action.arms_size
+    resting = zip(action.low[size:], action.rest, action.high[size:], strict=True)
+    assert all(low <= rest <= high for low, rest, high in resting)
     assert action.gripper_open != action.gripper_close
     assert spec.control_hz > 0
     assert len({camera.name for camera in spec.cameras}) == len(spec.cameras) > 0
@@ -296,7 +301,8 @@ def check_only_the_named_cameras_are_drawn(s: Subject) -> None:
     assert not blind.images
     assert not blind.depth
     assert not blind.cameras
-    assert blind.instruction == s.scene.task.instruction
+    worded = isinstance(s.env, WordedEnv)
+    assert blind.instruction == (s.env.instruction(s.scene) if worded else s.scene.task.instruction)
     name = s.env.spec.cameras[0].name
     assert not s.env.observe([name]).depth
     with pytest.raises(ConfigError, match=name):

@@ -27,7 +27,8 @@ class CommandsOut:
         """Bind.
 
         Raises:
-            ConfigError: the address may not be bound, or is taken.
+            ConfigError: the address may not be bound.
+            InfraError: it is taken.
         """
         self._what = what
         self._socket = open_socket(context, zmq.XPUB, MAX_SUBSCRIPTION_BYTES, WAITING)

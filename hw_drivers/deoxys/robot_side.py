@@ -76,7 +76,8 @@ class DeoxysRobotSide:
         """Bind the state sockets.
 
         Raises:
-            ConfigError: an address that may not be bound, or is taken.
+            ConfigError: an address that may not be bound.
+            InfraError: one is taken.
         """
         self._body, self._tick_s = body, tick_s
         self._context: zmq.Context[Socket] = zmq.Context()

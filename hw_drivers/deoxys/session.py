@@ -80,7 +80,8 @@ class DeoxysSession:
             tick_s: one tick of the robot side's loop.
 
         Raises:
-            ConfigError: an address that may not be bound, is taken, or is none.
+            ConfigError: an address that may not be bound, or is none.
+            InfraError: an address is taken.
         """
         check_destination(endpoints.state)
         check_destination(endpoints.gripper_state)

@@ -78,7 +78,8 @@ class LekiwiHost:
         """Bind both sockets.
 
         Raises:
-            ConfigError: an address that may not be bound, or is taken.
+            ConfigError: an address that may not be bound.
+            InfraError: one is taken.
         """
         self._body, self._variant, self._layout = body, variant, layout
         self._watchdog_s = watchdog_s

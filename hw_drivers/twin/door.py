@@ -78,7 +78,8 @@ class Door:
             reset: called when a scene was set, for what must then begin anew.
 
         Raises:
-            ConfigError: another machine could reach it, or the address is taken.
+            ConfigError: another machine could reach it.
+            InfraError: the address is taken.
         """
         host = bind.removeprefix("tcp://").rpartition(":")[0].strip("[]")
         if not bind.startswith("tcp://") or not is_loopback(host):

@@ -88,6 +88,13 @@ class LocalArm:
             raise SafetyStop(self._guard.stopped)
         self.wait()
 
+    def hold(self, why: str) -> None:
+        """Keep the place, and let one control period pass."""
+        del why
+        self._guard.held()
+        self.side.hold()
+        self.wait()
+
     def wait(self, periods: int = 1) -> None:
         """Let control periods pass."""
         for _ in range(periods):

@@ -80,8 +80,8 @@ class Pictures:
             keys: server key file; without it only loopback is bound.
 
         Raises:
-            ConfigError: an address is taken or may not be bound, or there is no such camera.
-            InfraError: it cannot draw here.
+            ConfigError: an address may not be bound, or there is no such camera.
+            InfraError: an address is taken, or it cannot draw here.
         """
         for camera in cameras:
             _known(camera, EYES)

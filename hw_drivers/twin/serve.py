@@ -90,8 +90,8 @@ class Twin:
             began_anew: called when the door has set another scene: the arm has jumped home.
 
         Raises:
-            ConfigError: something is not installed, or an address may not be bound or is taken.
-            InfraError: the cameras cannot draw here.
+            ConfigError: something is not installed, or an address may not be bound.
+            InfraError: an address is taken, or the cameras cannot draw here.
         """
         self.settings, self._guard, self._began_anew = settings, guard, began_anew
         keys = None if settings.keys is None else read_server_keys(settings.keys)
@@ -181,8 +181,8 @@ def serve_twin(
         began_anew: called when the door has set another scene.
 
     Raises:
-        ConfigError: something is not installed, or an address may not be bound or is taken.
-        InfraError: the cameras cannot draw here.
+        ConfigError: something is not installed, or an address may not be bound.
+        InfraError: an address is taken, or the cameras cannot draw here.
     """
     twin = Twin(settings, guard, faults=faults, began_anew=began_anew)
     try:

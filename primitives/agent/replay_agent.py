@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -19,19 +20,25 @@ class ReplayAgent:
     name = "replay"
     looks = False
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, tell: Callable[[str], None] = lambda line: None) -> None:
         """Read `path`: a `drive.jsonl`, or text with one command a line and `#` comments.
+
+        Args:
+            path: the record.
+            tell: hears what came of each turn, refusals too: nobody else reads them.
 
         Raises:
             ConfigError: there is no such file, or nothing in it.
         """
-        self._turns = _turns_of(path)
+        self._turns, self._tell = _turns_of(path), tell
 
     def begin(self, instruction: str, arms: tuple[str, ...]) -> None:
         """Begin with the first turn; `Turn.index` says which one is due."""
 
     def decide(self, turn: Turn) -> Answer:
-        """Return the commands of the same turn of the record."""
+        """Tell what came of the turn before; return the commands of the same turn of the record."""
+        for line in (*(result.summary for result in turn.results), *turn.remarks):
+            self._tell(line)
         if turn.index < len(self._turns):
             return Answer(self._turns[turn.index])
         return Answer(("done",), progress="the record is over")

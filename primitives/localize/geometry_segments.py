@@ -91,7 +91,9 @@ def find_support(cloud: Cloud, workspace: Workspace) -> Support | None:
         off = points[near, 2] - (points[near, :2] @ plane[:2] + plane[2])
         noise = 1.4826 * float(np.median(np.abs(off)))
         width = max(0.004, 3.0 * noise)
-    flat = inside & (np.abs(cloud.points[..., 2] - level) < max(width, 0.01))
+    # Off the plane and not off its bin: the most counted bin may be a neighbour.
+    off = cloud.points[..., 2] - (cloud.points[..., :2] @ plane[:2] + plane[2])
+    flat = inside & (np.abs(off) < max(width, 0.01))
     return Support(plane, noise, np.median(cloud.image[flat], axis=0))
 
 

@@ -165,7 +165,7 @@ def make_agent(spec: RunSpec, scene: Scene) -> Agent:
     if kind == "scripted":
         return ScriptedAgent()
     if kind == "replay":
-        return ReplayAgent(Path(rest))
+        return ReplayAgent(Path(rest), output.note)
     if kind == "human":
         from zetta.runtime.cli.terminal import asker, keep_pictures, teller
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import typer
 
 from zetta.hw_drivers.arm_check import Finding, check_arm
@@ -18,7 +20,10 @@ def command(
     as_json: AsJson = False,
 ) -> None:
     """Say what an arm lacks. Nothing moves, and the arm is not taken hold of."""
-    found = check_arm(url, None if setup is None else read_setup(setup), robot, client_keys(keys))
+    declared = None if setup is None else read_setup(setup)
+    own = keys or (Path(declared.keys) if declared and declared.keys else None)
+    name = robot or (declared.robot if declared else "")
+    found = check_arm(url, declared, name, client_keys(own))
     wrong = any(finding.state == "wrong" for finding in found)
     if as_json:
         rows: list[output.Json] = [

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -42,14 +44,31 @@ def command(
     name = robot or (declared.robot if declared else "")
     with wish_to_end() as ending:
         folder = output.run_folder("record", out)
-        recorder = Recorder(url, folder, declared, own, picture_hz, name)
-        output.note(f"recording into {folder}; Ctrl-C ends it")
-        header = recorder.run(lambda wait_s: _over(ending, recorder, seconds, wait_s), _Progress())
+        header = _recorded(
+            lambda: Recorder(url, folder, declared, own, picture_hz, name),
+            folder,
+            lambda recorder, wait_s: _over(ending, recorder, seconds, wait_s),
+        )
     if as_json:
         output.emit(_answer(folder, header))
     else:
         output.answer(_line(header))
         output.answer(f"it is in {folder}")
+
+
+def _recorded(
+    begin: Callable[[], Recorder], folder: Path, over: Callable[[Recorder, float], bool]
+) -> RecordingHeader:
+    """Record; where nothing was recorded, leave nothing."""
+    recorder: Recorder | None = None
+    try:
+        recorder = begin()
+        output.note(f"recording into {folder}; Ctrl-C ends it")
+        return recorder.run(partial(over, recorder), _Progress())
+    except BaseException:
+        if recorder is None or not recorder.recorded:
+            output.discard_folder(folder)
+        raise
 
 
 def _over(ending: Ending, recorder: Recorder, seconds: float, wait_s: float) -> bool:

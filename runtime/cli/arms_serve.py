@@ -55,7 +55,8 @@ def command(
 ) -> None:
     """Serve an arm to programs until SIGTERM or Ctrl-C; the arm then holds.
 
-    Exit 0: it was told to end. 1: the robot cannot be reached. 2: what was declared is wrong.
+    Exit 0: it was told to end. 1: the robot cannot be reached, or a port is taken. 2: what was
+    declared is wrong.
     """
     try:
         if (robot is None) == (not twin):

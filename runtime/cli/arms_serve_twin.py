@@ -65,8 +65,9 @@ def serve(robot: RobotFile, limits: Limits, setup: Path | None, as_json: bool) -
 
     Raises:
         ConfigError: no such twin or fault, limits that do not fit, something that is not
-            installed, or a port that is taken.
-        InfraError: its cameras cannot draw here, or the audit log cannot be written.
+            installed.
+        InfraError: a port is taken, its cameras cannot draw here, or the audit log cannot be
+            written.
     """
     settings, faults = twin_settings(robot), faults_of(str(robot.options.get("faults", "")))
     if setup is not None and setup.exists():

@@ -44,6 +44,7 @@ from zetta.runtime.core import (
     RunSpec,
     Scene,
     Simulator,
+    WordedEnv,
 )
 from zetta.runtime.episode_log import EpisodeLog, RunFacts
 from zetta.runtime.errors import ConfigError, InfraError
@@ -131,8 +132,8 @@ class Assembler:
             )
         simulator = find_simulator(spec.sim)
         scene = find_scene(simulator, spec)
-        policy = self._policy(spec)
-        env = self._environment(simulator, spec)
+        policy, env = self._policy(spec), self._environment(simulator, spec)
+        scene = _worded(scene, env)
         check_level(spec.sensing, env.spec.sensing, f"the environment {env.spec.name}")
         facts = RunFacts(
             policy_name=spec.policy,
@@ -286,10 +287,19 @@ def find_scene(simulator: Simulator, spec: RunSpec) -> Scene:
                 f"{spec.suite} task {spec.task} has the inits 0-{count - 1}, got "
                 f"{spec.layout.k}; for more scenes use --init sampled --seed N"
             )
-    budget = step_budget(spec)
+    budget, asked = step_budget(spec), spec.options.get("instruction")
     if budget is not None:
         task = replace(task, max_steps=budget)
+    if asked is not None:
+        task = replace(task, instruction=asked)
     return Scene(task, spec.layout, spec.seed)
+
+
+def _worded(scene: Scene, env: Env) -> Scene:
+    """Return the scene with the instruction of its episode, where the environment words it."""
+    if not isinstance(env, WordedEnv):
+        return scene
+    return replace(scene, task=replace(scene.task, instruction=env.instruction(scene)))
 
 
 def versions(env: Env) -> dict[str, str]:

@@ -9,12 +9,21 @@ from typing import Final, Protocol, runtime_checkable
 
 from zetta.runtime import registry
 from zetta.runtime.cli.home import calibrations_folder
-from zetta.runtime.core import SENSING_LEVELS, EnvSpec, RunSpec, Sensing, Simulator
+from zetta.runtime.cli.vouched import check_vouched
+from zetta.runtime.core import (
+    SENSING_LEVELS,
+    EnvSpec,
+    PolicySpec,
+    RunSpec,
+    Sensing,
+    Simulator,
+)
 from zetta.runtime.embodiment import Embodiment, embodiment_of
 from zetta.runtime.errors import ConfigError
 from zetta.skills.bundles import NO_BUNDLE, LoadedBundle
 from zetta.skills.calibrated import CalibrationRecord, read_calibration
-from zetta.skills.stored_calibrations import stored_calibrations
+from zetta.skills.calibrated_policy import is_of, is_served
+from zetta.skills.stored_calibrations import any_stored, stored_calibrations
 
 HOME_HZ: Final[Mapping[str, float]] = {"libero": 20.0, "toy": 20.0}
 """Where the numbers in packages come from, and at which rate: by `EnvSpec.name`. In these, critics
@@ -64,8 +73,8 @@ def check_before(spec: RunSpec, bundle: LoadedBundle, control: str) -> None:
     """Refuse what is plain before anything is connected to.
 
     Raises:
-        ConfigError: something in the bundle senses more than the arm can, or critics would act on
-            an arm for which nobody has calibrated them.
+        ConfigError: something in the bundle senses more than the arm can, a skill that could drive
+            an arm is unsigned, or critics would act on one for which nobody has calibrated them.
     """
     arm = registry.is_arm(spec.sim)
     if arm and bundle.digest:
@@ -77,6 +86,7 @@ def check_before(spec: RunSpec, bundle: LoadedBundle, control: str) -> None:
             f"{OPTION} is for simulators: on an arm critics act with calibrated thresholds only; "
             "leave it out"
         )
+    check_vouched(spec, bundle)
     if arm and act(spec, bundle, control) and "calibration" not in spec.options:
         raise ConfigError(_refusal(spec, spec.sim))
 
@@ -106,6 +116,7 @@ def check_thresholds(
     bundle: LoadedBundle,
     control: str,
     localizer: str,
+    policy: PolicySpec | None = None,
 ) -> None:
     """Refuse critics that would act by thresholds of another embodiment.
 
@@ -115,12 +126,16 @@ def check_thresholds(
         bundle: whose critics.
         control: of the bundle, or nothing.
         localizer: what finds things in this run's pictures.
+        policy: what drives.
 
     Raises:
-        ConfigError: there is no calibration for this embodiment and this way of seeing.
+        ConfigError: there is no calibration for this embodiment, this policy and this way of
+            seeing.
     """
     check_senses(bundle, env)
     record = record_of(spec, bundle)
+    if record is not None:
+        check_policy(record, spec.policy, policy)
     here, arm = embodiment_of(env), registry.is_arm(spec.sim)
     home = at_home(here) and not arm
     if record is not None and (record.embodiment or not home):
@@ -128,6 +143,37 @@ def check_thresholds(
     risked = spec.options.get(OPTION) == "yes" and not arm
     if record is None and act(spec, bundle, control) and not home and not risked:
         raise ConfigError(_refusal(spec, str(here)))
+
+
+def check_policy(record: CalibrationRecord, policy: str, spec: PolicySpec | None) -> None:
+    """Refuse a calibration of another policy; what a server serves is known only by its `spec`.
+
+    Raises:
+        ConfigError: it is of another one.
+    """
+    if (spec is None and is_served(policy)) or is_of(record, policy, spec):
+        return
+    what = "" if spec is None or not is_served(policy) else f", which is {spec.name},"
+    raise ConfigError(
+        f"the calibration is for the policy {record.policy!r} and {policy!r}{what} would drive; "
+        "calibrate on shadow runs of this policy"
+    )
+
+
+def served_spec(policy: str) -> PolicySpec | None:
+    """Ask the server of a policy what it serves; None of one that is loaded here.
+
+    Raises:
+        ConfigError: the name has an option that is none.
+        InfraError: nobody answers there.
+    """
+    if not is_served(policy):
+        return None
+    asked = registry.policy(policy)
+    try:
+        return asked.spec
+    finally:
+        asked.close()
 
 
 def _check_record(record: CalibrationRecord, here: Embodiment, localizer: str) -> None:
@@ -178,12 +224,16 @@ def with_stored(spec: RunSpec, simulator: Simulator, bundle: LoadedBundle) -> Ru
 
     Raises:
         ConfigError: several are kept for environments of this name, or one cannot be read.
+        InfraError: the server of its policy does not say what it serves.
     """
     name = simulator.declared.name if isinstance(simulator, Declared) else spec.sim
     watched = spec.options.get("shadow") == "yes" or spec.options.get(OPTION) == "yes"
     if watched or "calibration" in spec.options or spec.sim in HOME_HZ:
         return spec
-    found = stored_calibrations(calibrations_folder(), bundle, name, spec.policy)
+    if not any_stored(calibrations_folder(), bundle):
+        return spec
+    served = served_spec(spec.policy)
+    found = stored_calibrations(calibrations_folder(), bundle, name, spec.policy, served)
     if len(found) > 1:
         raise ConfigError(
             f"calibrations for {' and '.join(str(r.embodiment) for r in found.values())} are "

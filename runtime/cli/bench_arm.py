@@ -196,6 +196,10 @@ class WatchedArm:
                 return
             time.sleep(LOOK_S)
 
+    def hold(self, why: str) -> None:
+        """Let it keep its place."""
+        self.arm.hold(why)
+
     def stop(self, reason: str) -> None:
         """Stop the arm at once."""
         self.arm.stop(reason)

@@ -40,6 +40,7 @@ from zetta.skills.calibrated import (
     scores_of,
     write_calibration,
 )
+from zetta.skills.calibrated_policy import policy_key
 from zetta.skills.stored_calibrations import store_calibration
 
 FILE: Final = "calibration.json"
@@ -76,7 +77,7 @@ def command(
     record = CalibrationRecord(
         bundle=bundle,
         digest=loaded.digest,
-        policy=_one({h.run.policy_name for h in headers}, "policy"),
+        policy=_one({policy_key(h.run.policy_name, h.run.policy) for h in headers}, "policy"),
         policy_digest="" if first.policy is None else first.policy.digest,
         alpha=alpha,
         sure_alpha=found.sure_alpha,

@@ -27,6 +27,7 @@ from zetta.runtime.cli.eyes import eyes, looks_at
 from zetta.runtime.cli.home import home_library
 from zetta.runtime.cli.recovery_budgets import budgets, skill_time, with_time
 from zetta.runtime.cli.sight import Sight, check_finder, localizer_of
+from zetta.runtime.cli.waypoints import check_ticks
 from zetta.runtime.core import (
     Arbiter,
     Env,
@@ -155,11 +156,8 @@ def check_deployment(spec: RunSpec) -> None:
     budgets(spec)
     skill_time(spec)
     record = at_home.record_of(spec, bundle)
-    if record is not None and record.policy != spec.policy:
-        raise ConfigError(
-            f"the calibration is for the policy {record.policy!r} and {spec.policy!r} would "
-            "drive; calibrate on shadow runs of this policy"
-        )
+    if record is not None:
+        at_home.check_policy(record, spec.policy, None)
     at_home.check_before(spec, bundle, split_bundle(spec.bundle)[0])
     _check_control(spec)
     check_finder(spec)
@@ -214,8 +212,9 @@ def deploy(
         )
     if name == NO_BUNDLE and not shown:
         return Deployment(PolicyOnly())
+    check_ticks(env.spec, spec.suite, "critics, skills and signals")
     finder = localizer_of(spec.options, spec.sim, spec.sensing)
-    at_home.check_thresholds(spec, env.spec, bundle_of(spec.bundle), control, finder)
+    at_home.check_thresholds(spec, env.spec, bundle_of(spec.bundle), control, finder, policy)
     bundle, roles = _calibrated(spec), roles_or_none(scene.task.instruction)
     sight = Sight(spec, env, roles)
     if control == "takeover":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -12,24 +11,24 @@ import typer
 from zetta.primitives.agent.mcp_agent import MCP
 from zetta.primitives.command_grammar import GRAMMAR
 from zetta.runtime.cli import output
+from zetta.runtime.cli.arm_choice import Arm, Instruction, arm_name
 from zetta.runtime.cli.assemble import find_simulator
 from zetta.runtime.cli.options import check_options, steps_option
 from zetta.runtime.cli.run_answer import carry_out, tell
 from zetta.runtime.cli.run_episodes import Manner, tasks_of
-from zetta.runtime.cli.run_plan import DEFAULTS, Wishes, plan
+from zetta.runtime.cli.run_plan import Wishes, plan
 from zetta.runtime.core import RunSpec
 from zetta.runtime.errors import ConfigError
-from zetta.runtime.registry import AGENT_PREFIX, ARM_PREFIX
+from zetta.runtime.registry import AGENT_PREFIX
 
 UNLIMITED_TICKS = 5000
 """Ticks of an episode without the published budget: more than all turns can use."""
 
 
 def command(
+    instruction: Instruction = None,
     sim: Annotated[str, typer.Option(help="Simulator; `zetta sims list` names them.")] = "libero",
-    arm: Annotated[
-        Path | None, typer.Option(help="Set-up file of a real arm, in place of a simulator.")
-    ] = None,
+    arm: Arm = None,
     suite: Annotated[str | None, typer.Option(help="Suite of tasks.")] = None,
     task: Annotated[str | None, typer.Option(help="Task number or name, or 0,2-4, or all.")] = None,
     init: Annotated[
@@ -97,7 +96,7 @@ def command(
         _show_grammar(as_json)
         return
     if arm is not None:
-        sim, realtime = ARM_PREFIX + str(arm), True
+        sim, realtime = arm_name(arm), True
     simulator = find_simulator(sim)
     told = {
         "turns": f"{turns}",
@@ -128,9 +127,8 @@ def command(
         bundle=bundle,
         localizer=localizer,
         options=(*given, *(option or ())),
+        instruction=instruction,
     )
-    if suite is None and sim in DEFAULTS:
-        wishes = replace(wishes, suite=DEFAULTS[sim].suite)
     specs = plan(wishes, simulator)
     _check_manner(agent, specs)
     check_options(specs[0])

@@ -1,22 +1,31 @@
-"""How a simulator's pictures are drawn here: the backend is chosen before its engine loads."""
+"""How a simulator's pictures are drawn here: chosen before its engine loads, in any process."""
 
 from __future__ import annotations
 
 import os
 
+from zetta.runtime.cli.vulkan import draws_with_vulkan, named_driver, variables
 from zetta.runtime.errors import InfraError
 
-DRAWN_WITH_OPENGL = frozenset({"libero", "robosuite", "twin"})
+DRAWN_WITH_OPENGL = frozenset({"libero", "robocasa", "robosuite", "twin"})
 
 
 def choose_graphics(sim: str) -> str:
-    """Choose the OpenGL backend of `sim` for this process and its children; say which.
+    """Choose the OpenGL backend or Vulkan device of `sim` for this process and its children.
 
-    A backend that the user has set is kept.
+    What the user has set is kept.
+
+    Returns:
+        What was chosen, in a few words.
 
     Raises:
         InfraError: no backend draws a picture here, or the one that the user set needs a screen.
     """
+    if draws_with_vulkan(sim):
+        # Only children read these: no engine that draws with Vulkan loads in this process.
+        os.environ.update(variables())
+        fetched = os.environ.get("VK_DRIVER_FILES") == str(named_driver())
+        return f"pictures: Vulkan, {'the fetched device' if fetched else 'a device of the system'}"
     if sim not in DRAWN_WITH_OPENGL:
         return "pictures: drawn without OpenGL"
     from zetta.sims.libero.rendering import GL_BACKENDS, choose_gl

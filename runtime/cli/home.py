@@ -23,10 +23,20 @@ def calibrations_folder() -> Path:
     return data_home() / "calibrations"
 
 
+def config_home() -> Path:
+    """Return the folder of what the user declares, which need not exist."""
+    named = os.environ.get("XDG_CONFIG_HOME", "")
+    home = Path(named) if named.startswith("/") else Path.home() / ".config"
+    return home / "zetta"
+
+
+def arms_folder() -> Path:
+    """Return the folder of the set-ups that `--arm` finds by name or address; need not exist."""
+    return config_home() / "arms"
+
+
 def key_path() -> Path:
     """Return where the user's signing key lies."""
     from zetta.skills.signatures import KEY_NAME
 
-    named = os.environ.get("XDG_CONFIG_HOME", "")
-    home = Path(named) if named.startswith("/") else Path.home() / ".config"
-    return home / "zetta" / KEY_NAME
+    return config_home() / KEY_NAME

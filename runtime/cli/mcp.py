@@ -20,6 +20,7 @@ import typer
 from zetta.primitives.agent.mcp_agent import MCP, McpAgent
 from zetta.runtime.cli import output
 from zetta.runtime.cli.agents import limits_of
+from zetta.runtime.cli.arm_choice import Arm, Instruction, arm_name
 from zetta.runtime.cli.assemble import find_simulator
 from zetta.runtime.cli.ending import Ending, wish_to_end
 from zetta.runtime.cli.mcp_access import (
@@ -35,7 +36,7 @@ from zetta.runtime.cli.run_episodes import Manner
 from zetta.runtime.cli.run_plan import DEFAULTS, Wishes, plan
 from zetta.runtime.core import RunSpec
 from zetta.runtime.errors import ConfigError, InfraError, ZettaError
-from zetta.runtime.registry import AGENT_PREFIX, ARM_PREFIX
+from zetta.runtime.registry import AGENT_PREFIX
 
 if TYPE_CHECKING:
     from zetta.primitives.mcp_doors import Door
@@ -74,10 +75,9 @@ class HttpWishes:
 
 
 def command(
+    instruction: Instruction = None,
     sim: Annotated[str, typer.Option(help="Simulator; `zetta sims list` names them.")] = "libero",
-    arm: Annotated[
-        Path | None, typer.Option(help="Set-up file of a real arm, in place of a simulator.")
-    ] = None,
+    arm: Arm = None,
     suite: Annotated[str | None, typer.Option(help="Suite of tasks.")] = None,
     task: Annotated[int, typer.Option(help="Task number.")] = 0,
     init: Annotated[
@@ -148,7 +148,7 @@ def command(
         )
     import_module("zetta.primitives.mcp_server")  # says at once which extra is missing
     if arm is not None:
-        sim, realtime = ARM_PREFIX + str(arm), True
+        sim, realtime = arm_name(arm), True
     told = {
         "turns": f"{turns}",
         "commands_per_turn": f"{commands_per_turn}",
@@ -160,8 +160,10 @@ def command(
     given = tuple(f"{key}={value}" for key, value in told.items() if value)
     suite = suite or (DEFAULTS[sim].suite if sim in DEFAULTS else None)
     wishes = Wishes(
-        sim, suite, f"{task}", init, seed, 1, AGENT_PREFIX + MCP, sensing=sensing, render=render,
+        sim, suite, None if instruction and not task else f"{task}", init, seed, 1,
+        AGENT_PREFIX + MCP, sensing=sensing, render=render,
         bundle=bundle, localizer=localizer, options=(*given, *(option or ())),
+        instruction=instruction,
     )  # fmt: skip
     patience = _patience(call_seconds, idle, linger)
     access = HttpWishes(http, token_file, allow_remote, tuple(name or ()))

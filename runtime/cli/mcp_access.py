@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from zetta.runtime.errors import ConfigError, InfraError
+from zetta.runtime.errors import ConfigError, InfraError, cannot_listen
 
 TOKEN_BYTES: Final = 32
 TOKEN_LEAST: Final = 16
@@ -92,7 +92,8 @@ def listen(place: Place) -> socket.socket:
     """Return a socket that listens there.
 
     Raises:
-        ConfigError: the place is taken, or none of this machine's.
+        ConfigError: the place is none of this machine's.
+        InfraError: it is taken.
     """
     family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
@@ -102,10 +103,8 @@ def listen(place: Place) -> socket.socket:
         listening.listen(BACKLOG)
     except OSError as error:
         listening.close()
-        raise ConfigError(
-            f"cannot listen at {place.host}:{place.port}: {error.strerror}; choose another port, "
-            "or 0 for any"
-        ) from error
+        where = f"{place.host}:{place.port}"
+        raise cannot_listen(where, error, "choose another port, or 0 for any") from error
     return listening
 
 

@@ -31,8 +31,10 @@ OPTIONS: Final[Mapping[str, str]] = {
     "critic_isolation": "where critics run: none (in the process of the loop) or process",
     "calibration": "file of `zetta critics calibrate`",
     "uncalibrated": "'yes' lets critics act in a simulator that their numbers were not made in",
+    "unsigned": "'yes' lets skills drive an arm that nobody has signed",
     "signals": "'yes' computes every signal, whatever critics read",
     "inference": "async lets the policy run ahead in a thread; sync, the default, waits for it",
+    "instruction": "what an arm is asked to do, in place of a task that its set-up declares",
     "step_budget": "ticks that an episode may take, in place of the published number",
     "turns": "answers that an agent may give",
     "commands_per_turn": "commands that one answer of an agent may hold",
@@ -81,6 +83,8 @@ def check_options(spec: RunSpec) -> None:
         _check_expert(spec)
     if is_agent(spec):
         check_agent(spec)
+    if "instruction" in spec.options and not registry.is_arm(spec.sim):
+        raise ConfigError("only an arm takes any instruction; a simulator judges its own tasks")
     step_budget(spec)
 
 

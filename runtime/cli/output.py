@@ -13,6 +13,7 @@ import json
 import os
 import secrets
 import shlex
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -45,6 +46,8 @@ class _Typed:
 
 _held_locks: list[IO[str]] = []
 """Run folders of this command; the kernel frees them when the process ends, however it ends."""
+_made_folders: dict[Path, tuple[Path, ...]] = {}
+"""Folders on the way to each run folder that were not there before, the innermost first."""
 
 
 @contextlib.contextmanager
@@ -223,8 +226,11 @@ def run_folder(what: str, out: Path | None = None, resume: bool = False) -> Path
         ConfigError: `out` is in use, is not empty, or is a file.
         InfraError: the folder cannot be written.
     """
+    wanted = Path("runs") if out is None else out
+    missing = tuple(f for f in (wanted.absolute(), *wanted.absolute().parents) if not f.exists())
     try:
         folder = _fresh_folder(what) if out is None else _given_folder(out)
+        _made_folders[folder] = missing if out else (folder, *missing)
         if not resume:
             _refuse_used(folder)
         _hold(folder)
@@ -274,6 +280,22 @@ def _hold(folder: Path) -> None:
             f"{folder} is in use by another run; wait for it or choose another --out"
         ) from None
     _held_locks.append(lock)
+
+
+def discard_folder(folder: Path) -> None:
+    """Take away a folder of `run_folder` into which nothing worth keeping was written.
+
+    What was there before stays: an empty folder given as `--out` is left empty. It is not for a
+    folder that is resumed.
+    """
+    for inside in folder.iterdir():
+        if inside.is_dir():
+            shutil.rmtree(inside)
+        else:
+            inside.unlink()
+    for made in _made_folders.pop(folder, ()):
+        with contextlib.suppress(OSError):  # somebody else has put something there
+            made.rmdir()
 
 
 def release_folders() -> None:

@@ -7,9 +7,11 @@ from typing import Annotated
 
 import typer
 
+from zetta.primitives.agent.drive_log import is_drive, read_turns
 from zetta.runtime.cli import output
 from zetta.runtime.cli.assemble import find_simulator
 from zetta.runtime.cli.graphics import choose_graphics
+from zetta.runtime.cli.replay_text import stretch_lines, stretches_json, turn_lines
 from zetta.runtime.core import Env
 from zetta.runtime.episode_log import HEADER, LoggedEpisode, read_episode
 from zetta.runtime.errors import ConfigError
@@ -20,6 +22,7 @@ from zetta.runtime.pictures import (
     write_strip,
     write_video,
 )
+from zetta.runtime.registry import is_arm
 
 
 def command(
@@ -34,14 +37,24 @@ def command(
     render: Annotated[
         str | None, typer.Option(help="Render profile; default that of the episode.")
     ] = None,
+    text: Annotated[
+        bool, typer.Option("--text", help="Tell it in words; so is one of an arm, in any case.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Draw a logged episode again, as an MP4 or as a strip of pictures."""
+    """Draw a logged episode again, as an MP4 or as a strip of pictures, or tell it in words."""
     if every < 1 or count < 2:
         raise ConfigError("--every is 1 or greater and --count 2 or greater")
-    record = read_episode(_episode_folder(episode))
+    folder = _episode_folder(episode)
+    record = read_episode(folder)
+    wants_pictures = video is not None or strip is not None
+    if not wants_pictures and (text or (record.poses is None and is_arm(record.header.sim))):
+        _tell(folder, record, as_json)
+        return
     if record.poses is None:
-        raise ConfigError(f"{episode} holds no poses, so it cannot be drawn again")
+        raise ConfigError(
+            f"{episode} holds no poses, so it cannot be drawn again; --text tells it in words"
+        )
     if video is None and strip is None:
         video = Path(f"{episode.resolve().name}.mp4")
     _refuse_existing(video, strip)
@@ -56,6 +69,21 @@ def command(
     output.answer(_description(record))
     for path in written:
         output.answer(f"look at {path}")
+
+
+def _tell(folder: Path, record: LoggedEpisode, as_json: bool) -> None:
+    """Tell an episode in words."""
+    turns = read_turns(folder) if is_drive(folder) else ()
+    if as_json:
+        told: dict[str, output.Json] = {
+            "stretches": stretches_json(record),
+            "turns": list(turn_lines(turns)),
+        }
+        output.emit({"episode": str(folder), "written": [], **_facts(record), **told})
+        return
+    output.answer(_description(record))
+    for line in (*turn_lines(turns), *stretch_lines(record)):
+        output.answer(line)
 
 
 def _draw(

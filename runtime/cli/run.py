@@ -9,6 +9,7 @@ import typer
 
 from zetta.runtime import registry
 from zetta.runtime.cli import output
+from zetta.runtime.cli.arm_choice import Arm, Instruction, arm_name
 from zetta.runtime.cli.assemble import find_simulator
 from zetta.runtime.cli.options import check_inference, check_options
 from zetta.runtime.cli.output import Json
@@ -20,10 +21,9 @@ from zetta.runtime.errors import ConfigError
 
 
 def command(
+    instruction: Instruction = None,
     sim: Annotated[str, typer.Option(help="Simulator; `zetta sims list` names them.")] = "libero",
-    arm: Annotated[
-        Path | None, typer.Option(help="Set-up file of a real arm, in place of a simulator.")
-    ] = None,
+    arm: Arm = None,
     suite: Annotated[str | None, typer.Option(help="Suite of tasks.")] = None,
     task: Annotated[str | None, typer.Option(help="Task number or name, or 0,2-4, or all.")] = None,
     init: Annotated[
@@ -84,7 +84,7 @@ def command(
 ) -> None:
     """Run episodes of a policy in a simulator, or one on an arm, and watch them."""
     if arm is not None:
-        sim, realtime = registry.ARM_PREFIX + str(arm), True
+        sim, realtime = arm_name(arm), True
     if registry.is_arm(sim) and policy is None and not show_list:
         raise ConfigError("say who drives the arm: --policy NAME")
     simulator = find_simulator(sim)
@@ -94,7 +94,7 @@ def command(
     wishes = Wishes(
         sim, suite, task, init, seed, episodes, policy, policy_seed, temperature, render, sensing,
         any_profile, worker, bundle, recovery_share, shadow, localizer, signals,
-        calibration, critic_isolation, inference, tuple(option or ()),
+        calibration, critic_isolation, inference, tuple(option or ()), instruction,
     )  # fmt: skip
     specs = plan(wishes, simulator)
     check_options(specs[0])

@@ -12,8 +12,11 @@ from pathlib import Path
 
 from zetta.primitives.agent.records import Agent
 from zetta.runtime.cli import output
+from zetta.runtime.cli.assemble import find_scene
+from zetta.runtime.cli.deploy import bundle_of
 from zetta.runtime.cli.graphics import choose_graphics
 from zetta.runtime.cli.output import Json
+from zetta.runtime.cli.replay_text import kernel_line
 from zetta.runtime.cli.run_episodes import (
     RESULT,
     EpisodeReport,
@@ -24,6 +27,7 @@ from zetta.runtime.cli.run_episodes import (
     tasks_of,
 )
 from zetta.runtime.cli.run_plan import DEFAULTS, Wishes
+from zetta.runtime.cli.vouched import warn_unsigned
 from zetta.runtime.core import RunSpec, Simulator
 from zetta.runtime.registry import is_arm
 from zetta.runtime.success_rates import wilson
@@ -101,6 +105,7 @@ def carry_out(
     typed = output.command_line()
     answer = Answer(output.run_folder(verb, out), first, typed)
     output.note(_announcement(specs, simulator))
+    warn_unsigned(first, bundle_of(first.bundle))
     output.note(choose_graphics(first.sim))
     try:
         if len(list(tasks_of(specs))) == 1:
@@ -121,7 +126,7 @@ def _announcement(specs: Sequence[RunSpec], simulator: Simulator) -> str:
     first = specs[0]
     tasks = list(tasks_of(specs))
     what = f"{first.suite} task {first.task}" if len(tasks) == 1 else f"{len(tasks)} tasks"
-    instruction = f": {simulator.task(*tasks[0]).instruction}" if len(tasks) == 1 else ""
+    instruction = f": {find_scene(simulator, first).task.instruction}" if len(tasks) == 1 else ""
     oracle = " - ORACLE, it may read simulator truth" if first.sensing == "oracle" else ""
     wait = DEFAULTS[first.sim].building if first.sim in DEFAULTS else "a while"
     return (
@@ -203,6 +208,8 @@ def tell(answer: Answer, wishes: Wishes) -> None:
         for line in verification_lines(judged, arm):
             output.answer(line)
     last = reports[-1]
+    if arm and last.log is not None and (line := kernel_line(Path(last.log))):
+        output.answer(line)
     if arm and scored:
         output.answer(
             "an arm does not know whether its task is done; who saw it says: zetta critics judge "

@@ -14,7 +14,7 @@ from zetta.runtime.cli.deploy import bundle_of
 from zetta.runtime.cli.home import home_library
 from zetta.runtime.cli.number_lists import named_values, parse_names, parse_numbers
 from zetta.runtime.core import Init, Layout, RunSpec, Sampled, Sensing, Simulator
-from zetta.runtime.errors import ConfigError
+from zetta.runtime.errors import ConfigError, suggest
 from zetta.sims.apart import NamesTasks
 from zetta.skills.bundles import pinned
 
@@ -64,6 +64,37 @@ DEFAULTS: Final[Mapping[str, Defaults]] = {
             "zetta run --sim robosuite --list",
         ),
     ),
+    "maniskill": Defaults(
+        suite="maniskill",
+        policy="random",
+        building="about 10 s",
+        next=(
+            "zetta drive --sim maniskill --task StackCube-v1 --agent scripted",
+            "zetta run --sim maniskill --policy oracle/expert --sensing oracle",
+            "zetta run --sim maniskill --suite maniskill:PullCube-v1",
+            "zetta run --sim maniskill --list",
+        ),
+    ),
+    "robotwin": Defaults(
+        suite="robotwin_blocks",
+        policy="random@left,right",
+        building="about 10 s",
+        next=(
+            "zetta drive --sim robotwin --task stack_blocks_two --agent scripted",
+            "zetta run --sim robotwin --task 4 --policy oracle/expert --sensing oracle",
+            "zetta run --sim robotwin --list",
+        ),
+    ),
+    "robocasa": Defaults(
+        suite="robocasa_bundled",
+        policy="random",
+        building="about 20 s",
+        next=(
+            "zetta drive --sim robocasa --task CloseDrawer --agent scripted",
+            "zetta run --sim robocasa --task CloseDrawer --policy oracle/expert --sensing oracle",
+            "zetta run --sim robocasa --list",
+        ),
+    ),
     "toy": Defaults(
         suite="toy_pick",
         policy="toy/reach",
@@ -105,6 +136,8 @@ class Wishes:
     inference: str = "sync"
     options: tuple[str, ...] = ()
     """Further ones, each `NAME=VALUE`."""
+    instruction: str | None = None
+    """The task in words."""
 
     @property
     def only_sim(self) -> bool:
@@ -140,6 +173,8 @@ def plan(wishes: Wishes, simulator: Simulator) -> tuple[RunSpec, ...]:
         options=_options(wishes),
     )
     registry.check_policy(first.policy)
+    if wishes.instruction is not None:
+        wishes, first = _instructed(wishes, first, simulator)
     first = with_stored(first, simulator, bundle_of(first.bundle))
     tasks = wishes.tasks or str(defaults.task)
     specs = [
@@ -155,6 +190,30 @@ def plan(wishes: Wishes, simulator: Simulator) -> tuple[RunSpec, ...]:
     for spec in specs:
         find_scene(simulator, spec)
     return tuple(specs)
+
+
+def _instructed(wishes: Wishes, first: RunSpec, simulator: Simulator) -> tuple[Wishes, RunSpec]:
+    """Let the instruction choose the task; an arm may also be asked what its set-up does not list.
+
+    Raises:
+        ConfigError: a task is named too, or a simulator has no task of this instruction.
+    """
+    text = " ".join((wishes.instruction or "").split())
+    if not text:
+        raise ConfigError("the instruction is empty; say what shall be done, in words")
+    if wishes.tasks is not None:
+        raise ConfigError("got an instruction and --task; leave one of them out")
+    count = simulator.suites().get(first.suite, 0)
+    known = [simulator.task(first.suite, index).instruction for index in range(count)]
+    plain = [instruction.casefold() for instruction in known]
+    if text.casefold() in plain:
+        return replace(wishes, tasks=f"{plain.index(text.casefold())}"), first
+    if registry.is_arm(first.sim):
+        return wishes, replace(first, options={**first.options, "instruction": text})
+    raise ConfigError(
+        f"no task of {first.suite} is {text!r}; {suggest(text, known)} (a simulator judges only "
+        f"its own tasks: zetta run --sim {first.sim} --suite {first.suite} --list)"
+    )
 
 
 def _defaults(sim: str, simulator: Simulator) -> Defaults:

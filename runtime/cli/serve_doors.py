@@ -103,7 +103,8 @@ class ForeignDoor:
         """Answer until `stop` is set, then finish what was taken, for as long as the limits say.
 
         Raises:
-            ConfigError: the address may not be bound or is taken, or the policy does not suit.
+            ConfigError: the address may not be bound, or the policy does not suit.
+            InfraError: the address is taken.
             SpecMismatch: its actions cannot become those of the convention.
         """
         host, port = _place(bind)

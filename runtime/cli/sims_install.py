@@ -7,7 +7,6 @@ pip has downloaded it keeps in its cache.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import platform
@@ -15,21 +14,23 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 from packaging.specifiers import SpecifierSet
 
 from zetta.runtime.cli import output
+from zetta.runtime.cli.sims_lock import alone
 from zetta.runtime.cli.sims_venv import STAMP, WHY, Stamp, Venv, venv_of
 from zetta.runtime.errors import ConfigError, InfraError
 
 PACKAGE_TIMEOUT_S: Final = 3600.0
 CANDIDATES: Final = ("python3.12", "python3.11", "python3.13", "python3.14", "python3")
 _PIP: Final = ("-m", "pip", "--disable-pip-version-check", "--no-input", "install", "--no-deps")
+_CPU_INDEX: Final = ("--extra-index-url", "https://download.pytorch.org/whl/cpu")
+"""Where builds of torch without CUDA (`torch==VERSION+cpu`) are published."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ def install(name: str, again: bool = False) -> Installation:
         InfraError: no room, or a package cannot be installed.
     """
     venv = venv_of(name)
-    with _alone(venv):
+    with alone(venv.lock, f"installs {name}") as lock:
         stamp = venv.stamp
         if venv.state == "ready" and stamp is not None and not again:
             return Installation(venv, stamp, fresh=False)
@@ -62,7 +63,7 @@ def install(name: str, again: bool = False) -> Installation:
             output.note(f"{name} {WHY[venv.state]}: it is made anew")
         python = find_python(venv.packages.python, name)
         _check_room(venv)
-        return Installation(venv, _make(venv, python), fresh=True)
+        return Installation(venv, _make(venv, python, lock), fresh=True)
 
 
 def find_python(wanted: str, name: str) -> str:
@@ -106,25 +107,28 @@ def _check_room(venv: Venv) -> None:
         )
 
 
-def _make(venv: Venv, python: str) -> Stamp:
+def _make(venv: Venv, python: str, lock: IO[str]) -> Stamp:
     begun = time.monotonic()
     name, packages = venv.packages.name, venv.packages.packages
+    (venv.folder / STAMP).unlink(missing_ok=True)  # first: what is half removed is not whole
     shutil.rmtree(venv.folder, ignore_errors=True)
     venv.log.unlink(missing_ok=True)
     with output.progress(f"installing {name}", len(packages) + 1) as advance:
         advance(0, "virtual environment")
-        _run([python, "-m", "venv", str(venv.folder)], venv, "making the virtual environment")
+        _run([python, "-m", "venv", str(venv.folder)], venv, lock, "making the virtual environment")
         for i, package in enumerate(packages):
             advance(i + 1, package)
-            _run([str(venv.python), "-I", *_PIP, package], venv, f"installing {package}")
+            where = _CPU_INDEX if package.endswith("+cpu") else ()
+            line = [str(venv.python), "-I", *_PIP, *where, package]
+            _run(line, venv, lock, f"installing {package}")
         advance(len(packages) + 1, "")
     program = f"import {venv.packages.module}"
-    _run([str(venv.python), "-I", "-c", program], venv, f"importing {venv.packages.module}")
+    _run([str(venv.python), "-I", "-c", program], venv, lock, f"importing {venv.packages.module}")
     stamp = Stamp(
         digest=venv.packages.digest,
         folder=str(venv.folder),
         seconds=round(time.monotonic() - begun, 1),
-        size_mb=_size(venv.folder) // 10**6,
+        size_mb=folder_size(venv.folder) // 10**6,
     )
     unfinished = venv.folder / f".{STAMP}"
     unfinished.write_text(json.dumps(asdict(stamp)), encoding="utf-8")
@@ -132,8 +136,11 @@ def _make(venv: Venv, python: str) -> Stamp:
     return stamp
 
 
-def _run(line: Sequence[str], venv: Venv, doing: str) -> None:
+def _run(line: Sequence[str], venv: Venv, lock: IO[str], doing: str) -> None:
     """Run one step, its output appended to the log.
+
+    The step holds the lock as well: when this process is killed and the step goes on alone, the
+    next installation waits for its end instead of writing into the same folder.
 
     Raises:
         InfraError: it failed, or took too long.
@@ -150,6 +157,7 @@ def _run(line: Sequence[str], venv: Venv, doing: str) -> None:
                 stderr=subprocess.STDOUT,
                 timeout=PACKAGE_TIMEOUT_S,
                 check=False,
+                pass_fds=(lock.fileno(),),
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise InfraError(f"{doing} failed: {error}; the log is {venv.log}") from error
@@ -168,30 +176,10 @@ def _cause(log: Path, start: int) -> str:
     return (errors or lines[-1:] or ["it said nothing"])[0].rstrip(".")
 
 
-def _size(folder: Path) -> int:
+def folder_size(folder: Path) -> int:
     """Return the bytes of all files below a folder."""
     return sum(
         entry.stat(follow_symlinks=False).st_size
         for parent, _, files in os.walk(folder)
         for entry in map(Path(parent).joinpath, files)
     )
-
-
-@contextmanager
-def _alone(venv: Venv) -> Iterator[None]:
-    """Let one process at a time install a simulator; the next one then finds nothing to do."""
-    try:
-        venv.folder.parent.mkdir(parents=True, exist_ok=True)
-        lock = venv.folder.with_suffix(".lock").open("a", encoding="utf-8")
-    except OSError as error:
-        raise InfraError(
-            f"cannot write to {venv.folder.parent}: {error.strerror}; set XDG_DATA_HOME to a "
-            "folder of yours"
-        ) from error
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            output.note(f"another process installs {venv.packages.name}; waiting for it")
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield

@@ -52,6 +52,11 @@ class Venv:
         return self.folder.with_suffix(".log")
 
     @property
+    def lock(self) -> Path:
+        """Held by the one process that changes anything."""
+        return self.folder.with_suffix(".lock")
+
+    @property
     def stamp(self) -> Stamp | None:
         """What its installation wrote at the end; None where it did not come to that."""
         try:
@@ -101,10 +106,12 @@ def apart(name: str, simulator: Simulator) -> Simulator:
     Raises:
         ConfigError: its environment is not ready.
     """
+    from zetta.runtime.cli.sims_assets import worker_variables  # late: it looks at environments
+
     venv = venv_of(name)
     if venv.state != "ready":
         raise ConfigError(f"the simulator {name!r} {WHY[venv.state]}; install it with: {venv.fix}")
-    return ApartSimulator(simulator, str(venv.python))
+    return ApartSimulator(simulator, str(venv.python), lambda: worker_variables(name))
 
 
 WHY: Final = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -45,11 +47,15 @@ _folder: list[Path] = []
 
 
 def keep_pictures(pictures: Sequence[Picture]) -> str:
-    """Write the newest pictures of a drive over the last ones; return where they are."""
+    """Write the newest pictures of a drive over the last ones; return where they are.
+
+    They are for looking at while one drives, and go with the command.
+    """
     if not pictures:
         return ""
     if not _folder:
         _folder.append(Path(tempfile.mkdtemp(prefix="zetta-drive-")))
+        atexit.register(shutil.rmtree, _folder[0], ignore_errors=True)
     for picture in pictures:
         Image.fromarray(picture.image).save(_folder[0] / f"{picture.name}.png")
     names = ", ".join(picture.name for picture in pictures)

@@ -231,6 +231,7 @@ GR00T_ROBOCASA: Final = Convention(
         high=(1.0,) * 12,
         scale=(0.05,) * 3 + (0.5,) * 3 + (1.0,) * 6,
         frame="base",
+        rest=(0.0, 0.0, 0.0, 0.0, -1.0),
     ),
     rows=(
         Rows("end_effector_position", 3),

@@ -13,6 +13,7 @@ import contextlib
 import os
 import secrets
 import socket
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -30,7 +31,7 @@ from zetta.runtime.errors import (
     suggest,
 )
 from zetta.runtime.shared_frames import FrameWriter, is_placed
-from zetta.runtime.transport import Dealer, check_bind
+from zetta.runtime.transport import Dealer, Place, check_bind
 from zetta.runtime.wire import MAX_MESSAGE_BYTES, Frame, from_wire, to_wire
 
 SCHEME: Final = "zmq://"
@@ -79,7 +80,7 @@ class ServedPolicy:
         self._settings = settings
         keys = None if settings.keys is None else read_client_keys(settings.keys)
         self._robot = settings.robot or f"{socket.gethostname()}-{secrets.token_hex(4)}"
-        self._dealer = Dealer(settings.endpoint, keys)
+        self._dealer, self._calling = Dealer(settings.endpoint, keys), threading.Lock()
         self._owner = os.getpid()
         self._frames: FrameWriter | None = None
         self._session = self._instance = ""
@@ -115,6 +116,15 @@ class ServedPolicy:
     def shares_memory(self) -> bool:
         """Whether pictures go through shared memory."""
         return self._frames is not None
+
+    def lost(self) -> bool:
+        """Say whether the server went away since it was last asked; any thread may ask this."""
+        if not self._calling.acquire(blocking=False):
+            return False  # it is being asked now, and its answer will tell
+        try:
+            return not self._closed and self._dealer.lost()
+        finally:
+            self._calling.release()
 
     def reset(self, instruction: str, seed: int) -> None:
         """Begin an episode, in a new session where the last one is lost.
@@ -153,16 +163,17 @@ class ServedPolicy:
         if self._closed or self._owner != os.getpid():
             return
         self._closed = True
-        if self._session:
-            with contextlib.suppress(InfraError, SpecMismatch):
-                self._dealer.call("close", {"session": self._session}, 1.0)
-        self._lose_session()
-        self._dealer.close()
+        with self._calling:
+            if self._session:
+                with contextlib.suppress(InfraError, SpecMismatch):
+                    self._dealer.call("close", {"session": self._session}, 1.0)
+            self._lose_session()
+            self._dealer.close()
 
     # ------------------------------------------------------------------ calls
 
     def _hello(self) -> PolicySpec:
-        told = self._told(self._dealer.call("hello", {}, self._settings.within_s))
+        told = self._told(self._call("hello", {}, self._settings.within_s))
         return from_wire(PolicySpec, told.get("spec"))
 
     def _open(self) -> None:
@@ -178,7 +189,7 @@ class ServedPolicy:
         offered = None if frames is None else to_wire(frames.offer)
         given = {"robot": self._robot, "priority": self._settings.priority, "shared": offered}
         try:
-            told = self._told(self._dealer.call("open", given, self._settings.within_s))
+            told = self._told(self._call("open", given, self._settings.within_s))
         except BaseException:
             if frames is not None:
                 frames.close()
@@ -197,10 +208,9 @@ class ServedPolicy:
     def _ask(self, do: str, given: dict[str, Any], within_s: float) -> dict[str, Any]:
         """Return the reply to a request of the session, from the server that it was opened with."""
         try:
-            value = self._dealer.call(
-                do, {"session": self._session, **given}, within_s, self._placed
+            told = self._told(
+                self._call(do, {"session": self._session, **given}, within_s, self._placed)
             )
-            told = self._told(value)
             instance = _text(told, "instance")
             if instance != self._instance:
                 raise ConnectionLost(
@@ -210,6 +220,12 @@ class ServedPolicy:
             self._lose_session()
             raise
         return told
+
+    def _call(
+        self, do: str, given: dict[str, Any], within_s: float, place: Place | None = None
+    ) -> object:
+        with self._calling:
+            return self._dealer.call(do, given, within_s, place)
 
     def _placed(self, frames: list[Frame]) -> list[Frame]:
         placed = frames if self._frames is None else self._frames.place(frames)

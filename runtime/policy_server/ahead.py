@@ -45,7 +45,8 @@ class Ahead:
         return np.stack(made)
 
     def _moved(self, proprio: Proprio, command: Array) -> Proprio:
-        moves = (command * self._scale).reshape(-1, ARM_SIZE)
+        size = ARM_SIZE * len(proprio.arms)
+        moves = (command * self._scale)[:size].reshape(-1, ARM_SIZE)
         arms = zip(proprio.arms, moves, strict=True)
         return replace(proprio, arms=tuple(_moved_arm(arm, move) for arm, move in arms))
 

@@ -38,6 +38,7 @@ class Door(Protocol):
         """Listen at `bind` until `stop` is set, then answer what was taken and return.
 
         Raises:
-            ConfigError: the address may not be bound, or is taken.
+            ConfigError: the address may not be bound.
+            InfraError: it is taken.
         """
         ...

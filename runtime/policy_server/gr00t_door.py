@@ -17,7 +17,7 @@ from typing import Any, Final
 import zmq
 import zmq.asyncio
 
-from zetta.runtime.errors import ConfigError, SpecMismatch, suggest
+from zetta.runtime.errors import ConfigError, SpecMismatch, cannot_listen, suggest
 from zetta.runtime.foreign import gr00t_codec
 from zetta.runtime.foreign.addresses import bracketed
 from zetta.runtime.foreign.conventions import Convention
@@ -45,7 +45,8 @@ class Gr00tDoor:
     """A ZMQ server in a thread of its own.
 
     Raises:
-        ConfigError: the policy does not suit the convention, or the port is taken.
+        ConfigError: the policy does not suit the convention.
+        InfraError: the port is taken.
         SpecMismatch: its actions cannot become those of the convention.
     """
 
@@ -70,9 +71,8 @@ class Gr00tDoor:
             self.port: int = self._thread.call(self._open)
         except zmq.ZMQError as error:
             self._thread.stop()
-            raise ConfigError(
-                f"cannot listen on {binding.host}:{binding.port} ({error}); choose another port"
-            ) from error
+            where = f"{binding.host}:{binding.port}"
+            raise cannot_listen(where, error, "choose another port") from error
 
     @property
     def url(self) -> str:

@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from zetta.runtime.errors import ConfigError
+from zetta.runtime.errors import cannot_listen
 from zetta.runtime.policy_server.doors import Door
 from zetta.runtime.policy_server.engine import Engine
 
@@ -66,16 +66,16 @@ class MetricsServer:
         """Listen at `port` of loopback; 0 takes any free one.
 
         Raises:
-            ConfigError: the port is taken or none.
+            ConfigError: it is no port.
+            InfraError: the port is taken.
         """
         registry = CollectorRegistry()
         registry.register(Figures(engine, door))
         try:
             self._server, self._thread = start_http_server(port, HOST, registry)
         except (OSError, OverflowError) as error:
-            raise ConfigError(
-                f"cannot serve metrics at {HOST}:{port}: {error}; choose another port"
-            ) from error
+            where = f"{HOST}:{port} for metrics"
+            raise cannot_listen(where, error, "choose another port") from error
         self.port = self._server.server_port
 
     def close(self) -> None:

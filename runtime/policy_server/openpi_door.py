@@ -16,7 +16,7 @@ from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 
-from zetta.runtime.errors import ConfigError
+from zetta.runtime.errors import ConfigError, cannot_listen
 from zetta.runtime.foreign import openpi_codec
 from zetta.runtime.foreign.conventions import Convention
 from zetta.runtime.foreign.limits import MAX_MESSAGE_BYTES
@@ -44,7 +44,8 @@ class OpenpiDoor:
     """A websocket server in a thread of its own.
 
     Raises:
-        ConfigError: the policy does not suit the convention, or the port is taken.
+        ConfigError: the policy does not suit the convention.
+        InfraError: the port is taken.
         SpecMismatch: its actions cannot become those of the convention.
     """
 
@@ -60,10 +61,8 @@ class OpenpiDoor:
             self._server: Server = self._thread.call(self._serve)
         except OSError as error:
             self._thread.stop()
-            raise ConfigError(
-                f"cannot listen on {binding.host}:{binding.port} ({error.strerror}); choose "
-                "another port"
-            ) from error
+            where = f"{binding.host}:{binding.port}"
+            raise cannot_listen(where, error, "choose another port") from error
         self.port: int = next(iter(self._server.sockets)).getsockname()[1]
 
     @property

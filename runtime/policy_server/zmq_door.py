@@ -57,7 +57,8 @@ class ZmqDoor:
         """Answer until `stop` is set, then finish what was taken, for as long as the limits say.
 
         Raises:
-            ConfigError: the address may not be bound, or is taken.
+            ConfigError: the address may not be bound.
+            InfraError: it is taken.
         """
         router = Router(bind, self._keys)
         finished = _Finished()

@@ -32,6 +32,19 @@ class PackageList:
     packages: tuple[str, ...]
     """Each pinned, `name==version`, in the order of installation."""
 
+    accepts: str = ""
+    """What a class must take, as `MODULE:CLASS:ARGUMENT`: it tells apart packages of one name and
+    version; empty where nothing must."""
+    version_of: str = ""
+    """The package whose version is the simulator's; empty where it is the last one."""
+
+    @property
+    def version(self) -> str:
+        """Return the simulator's version."""
+        wanted = self.version_of or self.packages[-1].partition("==")[0]
+        pins = (pin.partition("==") for pin in self.packages)
+        return next((version for name, _, version in pins if name == wanted), "")
+
     @property
     def digest(self) -> str:
         """Return the hash of what decides what gets installed."""
@@ -68,5 +81,7 @@ def find(name: str) -> PackageList:
         needs_mb=int(table["needs_mb"]),
         draws_with=cast(Literal["opengl", "vulkan"], table["draws_with"]),
         assets=str(table.get("assets", "")),
+        accepts=str(table.get("accepts", "")),
         packages=packages,
+        version_of=str(table.get("version_of", "")),
     )

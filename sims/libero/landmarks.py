@@ -19,6 +19,7 @@ from typing import Any, Final
 import numpy as np
 
 from zetta.runtime.core import Array, Landmark, read_only
+from zetta.sims.boxes import narrow_box, turned_box
 from zetta.sims.libero.world import Region, World
 
 NAMES: Final[dict[str, tuple[str, ...]]] = {
@@ -50,8 +51,6 @@ STOVE_FRONT_M: Final = 0.21
 """From the burner to the middle of the table region "front of the stove" (libero_goal)."""
 _RIDGE_SHARE: Final = 0.3
 """A knob's geoms above this share of its height belong to the ridge that is pinched."""
-_ROUND: Final = 1.02
-"""A box whose sides differ by less has no narrow side."""
 _DRAWERS: Final = ("top", "middle", "bottom")
 
 
@@ -137,34 +136,6 @@ def survey(world: NamedWorld, as_shipped: bool = True) -> tuple[Named, ...]:
         parts = _parts(world, thing, as_shipped) + _places(world, thing)
         found.append(Named(thing, _fixture(world, thing), tuple(parts)))
     return tuple(found)
-
-
-def narrow_box(points: Array) -> tuple[Array, Array, float]:
-    """Return centre, extent and yaw of the upright box whose first side is the narrowest.
-
-    Args:
-        points: corners of the thing. Shape (N, 3).
-
-    Returns:
-        Centre of shape (3,), full size of shape (3,), and the yaw of its first side in radians,
-        in (-pi/2, pi/2]; 0 for what is about round.
-    """
-    angles = np.deg2rad(np.arange(0.0, 180.0, 2.5))
-    across = points[:, :2] @ np.stack([np.cos(angles), np.sin(angles)])  # (N, 72)
-    widths = np.ptp(across, axis=0)
-    best = int(np.argmin(widths))
-    round_ = widths.max() / widths[best] < _ROUND or widths[0] / widths[best] < _ROUND
-    yaw = 0.0 if round_ else float(angles[best])
-    return turned_box(points, yaw if yaw <= np.pi / 2 else yaw - np.pi)
-
-
-def turned_box(points: Array, yaw: float) -> tuple[Array, Array, float]:
-    """Return centre, extent and `yaw` of the upright box that is turned by `yaw`."""
-    turn = np.array([[np.cos(yaw), -np.sin(yaw)], [np.sin(yaw), np.cos(yaw)]])
-    own = np.column_stack([points[:, :2] @ turn, points[:, 2]])
-    low, high = own.min(axis=0), own.max(axis=0)
-    middle = (low + high) / 2
-    return np.array([*(turn @ middle[:2]), middle[2]]), high - low, yaw
 
 
 def _landmark(names: tuple[str, ...], center: Array, extent: Array, yaw: float) -> Landmark:

@@ -131,6 +131,11 @@ def profile(name: str) -> RenderProfile:
     return PROFILES[name]
 
 
+def _most_geoms(model: Any) -> int:
+    """Return how many things a picture may show: a furnished kitchen has more than 2000."""
+    return max(2000, int(model.ngeom) + int(model.nsite) + 200)
+
+
 class Renderer:
     """Draws one simulation. Create at most one per process."""
 
@@ -169,19 +174,34 @@ class Renderer:
         except Exception as error:
             raise InfraError(f"no OpenGL context: {error}; run zetta doctor") from error
         Renderer._in_use = True
-        drawn = decimated(model) if settings.decimate else model
-        saved = model.vis.quality.offsamples
-        drawn.vis.quality.offsamples = settings.samples
-        drawn.vis.global_.offwidth = drawn.vis.global_.offheight = size
-        self._context = mujoco.MjrContext(drawn, mujoco.mjtFontScale.mjFONTSCALE_100)
-        model.vis.quality.offsamples = saved
-        mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._context)
-        self._scene = mujoco.MjvScene(model, maxgeom=2000)
+        self._settings, self._size = settings, size
+        self._context = self._uploaded(model)
+        self._scene = mujoco.MjvScene(model, maxgeom=_most_geoms(model))
         self._options = mujoco.MjvOption()
         self._options.geomgroup[0] = 0  # collision geometry is not drawn
         self._camera = mujoco.MjvCamera()
         self._camera.type = mujoco.mjtCamera.mjCAMERA_FIXED
         self._perturb = mujoco.MjvPerturb()
+
+    def become(self, model: Any, data: Any) -> None:
+        """Draw another simulation from now on, in the same context: a scene that was built anew."""
+        self._context.free()
+        self._model, self._data = model, data
+        self._drawn = self._mj.MjData(model)
+        self._context = self._uploaded(model)
+        self._scene = self._mj.MjvScene(model, maxgeom=_most_geoms(model))
+
+    def _uploaded(self, model: Any) -> Any:
+        """Return the drawing context that holds the meshes and textures of a model."""
+        mujoco, settings = self._mj, self._settings
+        drawn = decimated(model) if settings.decimate else model
+        saved = model.vis.quality.offsamples
+        drawn.vis.quality.offsamples = settings.samples
+        drawn.vis.global_.offwidth = drawn.vis.global_.offheight = self._size
+        context = mujoco.MjrContext(drawn, mujoco.mjtFontScale.mjFONTSCALE_100)
+        model.vis.quality.offsamples = saved
+        mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, context)
+        return context
 
     def draw(
         self, camera: str, height: int, width: int, depth: bool

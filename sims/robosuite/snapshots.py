@@ -1,5 +1,7 @@
 """The complete state of a robosuite simulation as bytes; restoring it continues bit-exactly.
 
+RoboCasa's kitchens are robosuite environments too and have their snapshots from here.
+
 To MuJoCo's integration state belong the bodies and colours that robosuite changes in the model,
 the controllers, the ramps of the grippers, and what an environment remembers (which marks are
 wiped, which nuts have been on their pegs).
@@ -10,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -34,8 +36,11 @@ def model_digest(model: Any) -> str:
     return digest.hexdigest()
 
 
-def dump(inner: Any, tick: int, task: Task) -> bytes:
-    """Return the state of a robosuite environment, our own tick counter and the task."""
+def dump(inner: Any, tick: int, task: Task, world: Mapping[str, Any] | None = None) -> bytes:
+    """Return the state of a robosuite environment, our own tick counter and the task.
+
+    `world` is what the compiled model was made from, where that changes with the scene.
+    """
     import mujoco
 
     model, data = inner.sim.model._model, inner.sim.data._data
@@ -60,12 +65,22 @@ def dump(inner: Any, tick: int, task: Task) -> bytes:
         **_expected(model),
         "tick": tick,
         "task": asdict(task),
+        "world": dict(world or {}),
         "scalars": scalars,
         "wiped": sorted(marker.name for marker in getattr(inner, "wiped_markers", ())),
     }
     buffer = io.BytesIO()
     np.savez(buffer, head=np.frombuffer(json.dumps(head).encode(), np.uint8), **arrays)
     return buffer.getvalue()
+
+
+def world_of(snapshot: bytes) -> Mapping[str, Any]:
+    """Return what the model of a snapshot was made from.
+
+    Raises:
+        SpecMismatch: it is no snapshot.
+    """
+    return dict(_read(snapshot)[0].get("world", {}))
 
 
 def load(inner: Any, snapshot: bytes, task: Task, markers: list[Any]) -> tuple[int, Task]:
@@ -118,6 +133,8 @@ def _holders(inner: Any) -> Iterator[tuple[str, Any]]:
             yield f"gripper{i}.{name}", gripper
         for name, buffer in robot.recent_ee_forcetorques.items():
             yield f"force{i}.{name}", buffer
+    for name, fixture in getattr(inner, "fixtures", {}).items():
+        yield f"fixture.{name}", fixture
 
 
 def _expected(model: Any) -> dict[str, Any]:

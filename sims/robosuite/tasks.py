@@ -112,6 +112,11 @@ def arms_of(suite: str) -> tuple[str, ...]:
     return ("panda",) if suite == ONE_ARM else ("right", "left")
 
 
+def counts() -> Mapping[str, int]:
+    """Return the number of tasks by suite."""
+    return {suite: len(listed) for suite, listed in TASKS.items()}
+
+
 def find(suite: str, index: int) -> RobosuiteTask:
     """Return a task.
 

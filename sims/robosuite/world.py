@@ -14,7 +14,7 @@ import mujoco
 import numpy as np
 
 from zetta.runtime.core import Array, Landmark, Truth, read_only
-from zetta.sims.libero.landmarks import narrow_box
+from zetta.sims.boxes import narrow_box
 from zetta.sims.robosuite.tasks import RobosuiteTask
 
 _VISUAL = "Visual"

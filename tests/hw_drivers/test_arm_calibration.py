@@ -12,6 +12,9 @@ from tests.hw_drivers.arm_parts import Served, served, told
 from tests.runtime.cli.test_calibrate_cli import BRISK, NUMBERS, PAGE, RECOVERY
 from zetta.hw_drivers.simple_side import SimpleSide
 from zetta.runtime.cli import main as cli
+from zetta.runtime.cli.home import key_path
+from zetta.skills.package import sign
+from zetta.skills.signatures import make_key, read_key
 
 SETUP = """
 name = "{name}"
@@ -49,8 +52,16 @@ def packaged(folder: Path, critic: str, page: str = PAGE) -> Path:
 
 
 @pytest.fixture
-def skill(tmp_path: Path) -> Path:
+def unsigned(tmp_path: Path) -> Path:
     return packaged(tmp_path / "brisk", BRISK)
+
+
+@pytest.fixture
+def skill(unsigned: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    make_key(key_path())
+    sign(unsigned, read_key(key_path()))
+    return unsigned
 
 
 def arm(tmp_path: Path, running: Served, name: str = "bench") -> Path:
@@ -84,6 +95,27 @@ def test_critics_of_another_place_refuse_to_act_on_an_arm_and_name_the_command(
     assert code == 1
     assert "for simulators" in message(answer)
     assert "send" not in told(running.side)
+
+
+def test_skills_that_nobody_signed_watch_on_an_arm_and_drive_only_when_told(
+    tmp_path: Path,
+    running: Served,
+    unsigned: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    given = ("run", "--arm", arm(tmp_path, running), "--policy", "random", "--bundle", unsigned)
+    drive = ("drive", *given[1:3], "--agent", "scripted", *given[5:])
+    for words in (given, drive):
+        code, answer = typed(capsys, *words)
+        assert code == 1
+        assert "holds unsigned skill 'brisk'" in message(answer)
+        assert "zetta skills sign FOLDER" in message(answer)
+    assert "send" not in told(running.side)
+    code, answer = typed(capsys, *given, "--option", "unsigned=yes")  # what is refused now is next
+    assert "zetta critics calibrate RUNS" in message(answer)
+    assert typed(capsys, *given, "--shadow", "--out", tmp_path / "shadow")[0] == 0
 
 
 def test_shadow_runs_that_a_person_judges_let_the_critics_act_on_that_arm_alone(

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.hw_drivers.arm_parts import Served, served, told, until
+from tests.hw_drivers.arm_parts import Served, kernel_for, served, told, until
 from tests.hw_drivers.camera_parts import HEIGHT, WIDTH, Still, camera_setup, picture
 from zetta.hw_drivers.arm import ArmReading
 from zetta.hw_drivers.arm_env import ArmEnv
@@ -23,9 +23,10 @@ from zetta.hw_drivers.simple_side import GRIPPER_MAX, HOME, SimpleSide
 from zetta.hw_drivers.zmq_arm import ZmqArm, clear_stop
 from zetta.runtime.arbiter import MotionOnly
 from zetta.runtime.core import Env, Init, Look, Motion, Outcome, Scene, Task
-from zetta.runtime.errors import ConfigError, InfraError, SafetyStop, SpecMismatch
+from zetta.runtime.errors import ConfigError, InfraError, SafetyStop, SpecMismatch, Timeout
 from zetta.runtime.loop import Episode
 from zetta.runtime.pacing import MonotonicClock
+from zetta.runtime.transport import Dealer
 
 QUARTER = (0.0, 0.0, 0.5**0.5, 0.5**0.5)
 SETUP = ArmSetup(
@@ -54,6 +55,26 @@ def env(running: Served) -> Iterator[ArmEnv]:
     made = env_of(running)
     yield made
     made.close()
+
+
+def test_step_tells_what_the_robot_refused_since_the_last_one() -> None:
+    side = SimpleSide()
+    with served(side, guard=kernel_for(side)) as running:
+        env = env_of(running)  # no kernel of its own
+        assert env.reset(SCENE).guard == ""
+        far = np.array([8.0, 0.0, 0.0, 0.0, 0.0, 0.0, -1.0])
+        told_of: list[str] = []
+
+        def refused() -> bool:
+            step = env.step(far)
+            told_of.append(step.guard)
+            if step.truncated:
+                env.reset(SCENE)
+            return bool(step.guard)
+
+        until(refused, "the robot's side refuses a leap")
+        env.close()
+    assert told_of[-1].startswith("refused at the robot: ")
 
 
 def test_arm_is_an_environment_that_stops_at_vision(env: ArmEnv) -> None:
@@ -259,6 +280,57 @@ def test_observation_holds_fresh_pictures_with_their_calibration(running: Served
         env.observe(("wrist",), depth=True)
     env.close()
     assert all(still.closed for still in stills.values())
+
+
+def test_a_camera_that_falls_silent_between_two_looks_is_noticed(
+    running: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    still = Still("front", Frame(picture(1), 0.0))
+    setup = replace(SETUP, cameras={"front": camera_setup()})
+    env = env_of(running, setup, sources={"front": still})
+    env.reset(SCENE)
+    still.age = 0.3
+    assert env.watch() == ""  # nobody has looked, so nobody goes by what it shows
+    still.age = 0.0
+    env.observe(("front",))
+    still.age = 0.3
+    assert "the camera 'front' is 0.3 s old" in env.watch()
+    monkeypatch.setattr("zetta.hw_drivers.arm_env.BLIND_S", -1.0)
+    with pytest.raises(InfraError, match=r"0\.3 s old"):
+        env.watch()
+    still.age = 0.0
+    assert env.watch() == ""
+    env.close()
+
+
+def test_an_arm_that_is_asked_to_hold_does_so_itself_until_the_next_command(
+    running: Served, env: ArmEnv
+) -> None:
+    assert isinstance(running.side, SimpleSide)
+    env.reset(SCENE)
+    env.step(IDLE)
+    until(lambda: told(running.side)[-1:] == ["send"], "the command")
+    why = "nobody sees it: " + 100 * "x"
+    step = env.hold(why)
+    assert not step.truncated
+    until(lambda: told(running.side)[-1] == "hold", "the hold")
+    assert running.server.counts["watchdog"] == 0
+    until(lambda: env._arm.state(10.0).reason == why, "the reason")
+    env.step(IDLE)
+    until(lambda: told(running.side)[-1] == "send", "the next command")
+
+
+def test_a_stranger_cannot_make_an_arm_hold(running: Served, env: ArmEnv) -> None:
+    env.reset(SCENE)
+    env.step(IDLE)
+    until(lambda: told(running.side)[-1:] == ["send"], "the command")
+    stranger = Dealer(running.url)
+    with pytest.raises(Timeout):  # what has no answer is not answered to strangers either
+        stranger.call("hold", {"lease": "none", "why": "a joke"}, 0.2)
+    stranger.close()
+    env.step(IDLE)
+    until(lambda: told(running.side).count("send") >= 2, "the next command")
+    assert "a joke" not in env._arm.state(10.0).reason
 
 
 def test_declared_camera_without_a_source_is_refused(running: Served) -> None:

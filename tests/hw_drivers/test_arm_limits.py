@@ -5,7 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from zetta.hw_drivers.arm_limits import SHIPPED, load_limits, parse_limits, shipped_limits
+from zetta.hw_drivers.arm_limits import (
+    MAX_STALE_S,
+    SHIPPED,
+    load_limits,
+    parse_limits,
+    shipped_limits,
+)
+from zetta.hw_drivers.arm_messages import Endpoints
+from zetta.hw_drivers.arm_server import ServerSettings
 from zetta.runtime.errors import ConfigError
 
 PANDA = (SHIPPED / "panda.toml").read_text(encoding="utf-8")
@@ -63,6 +71,7 @@ def test_keep_out_boxes_may_be_declared_absent_but_not_forgotten() -> None:
         ("[2.8973, 1.7628,", "[-2.9, 1.7628,", "not below high"),
         ('value = 0.15, unit = "1"', 'value = 1.5, unit = "1"', "at most 1"),
         ("jitter = { value = 0.2", "jitter = { value = 0.6", "below 0.5"),
+        ("stale = { value = 0.15", "stale = { value = 30.0", "at most 1 s, the longest watchdog"),
         ('"panda_joint7"]', '"panda_joint6"]', "each once"),
         ("\n[share]", "\n[share", "is no TOML"),
     ],
@@ -89,3 +98,9 @@ def test_an_unknown_arm_or_file_is_named(tmp_path: Path) -> None:
         load_limits(tmp_path / "none.toml")
     with pytest.raises(ConfigError, match="no limits"):
         load_limits("../limits/panda")
+
+
+def test_no_reading_may_be_older_than_the_longest_watchdog() -> None:
+    ServerSettings(Endpoints.on(), watchdog_s=MAX_STALE_S)
+    with pytest.raises(ConfigError, match="watchdog"):
+        ServerSettings(Endpoints.on(), watchdog_s=MAX_STALE_S + 0.01)

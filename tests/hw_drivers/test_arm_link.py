@@ -15,7 +15,7 @@ import zmq
 
 from tests.hw_drivers.arm_parts import Gate, RawClient, Served, pose, serve, served, told, until
 from zetta.hw_drivers.arm import Arm, ArmReading, ArmTarget, JointTarget
-from zetta.hw_drivers.arm_messages import Endpoints, port_of
+from zetta.hw_drivers.arm_messages import ARM_PROTOCOL, Endpoints, port_of
 from zetta.hw_drivers.simple_side import SimpleSide
 from zetta.hw_drivers.zmq_arm import ZmqArm, clear_stop
 from zetta.runtime.curve_keys import read_client_keys, read_server_keys, write_keys
@@ -279,7 +279,7 @@ def test_duplicate_reordered_and_expired_commands_are_dropped_and_counted(
 
 def test_another_protocol_robot_or_owner_is_refused(running: Served, arm: ZmqArm) -> None:
     dealer = Dealer(running.url)
-    with pytest.raises(SpecMismatch, match="arm protocol 99, this one 2"):
+    with pytest.raises(SpecMismatch, match=f"arm protocol 99, this one {ARM_PROTOCOL}"):
         dealer.call("hello", {"arm_protocol": 99, "robot": ""}, 5.0)
     dealer.close()
     with pytest.raises(SpecMismatch, match="'simple', not 'left'"):

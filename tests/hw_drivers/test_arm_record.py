@@ -215,6 +215,7 @@ def test_disk_that_takes_no_more_ends_the_recording(
 
     with served(SimpleSide()) as running:
         recorder = Recorder(running.url, tmp_path)
+        until(lambda: recorder.recorded, "a state was written down")
         monkeypatch.setattr("zetta.hw_drivers.arm_record_tapes.row_of", full)
         with pytest.raises(InfraError, match=r"cut short: .*No space left"):
             recorder.run(lambda wait_s: time.sleep(min(wait_s, 0.05)) is not None, lambda _: None)
@@ -235,3 +236,38 @@ def test_command_records_for_as_long_as_it_is_told(
         assert said["states"] == len(read_recording(out).rows) > 20
         assert run(*argv) == 1  # the folder is used
         assert run("arms", "record", running.url, "--seconds", "-1") == 1
+
+
+@pytest.mark.parametrize("empty_before", [False, True])
+def test_recording_that_failed_leaves_nothing(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    empty_before: bool,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("zetta.hw_drivers.arm_record.HELLO_S", 0.2)
+    monkeypatch.setattr("zetta.hw_drivers.arm_record.SILENT_S", 0.2)
+    out = Path("a/b")
+    if empty_before:
+        out.mkdir(parents=True)
+    before = sorted(tmp_path.rglob("*"))
+    assert run("arms", "record", "tcp://127.0.0.1:5998", "--out", str(out)) == 1
+    assert run("arms", "record", "tcp://127.0.0.1:5998") == 1
+    with served(Mute()) as running:  # it answers, and has no state
+        assert run("arms", "record", running.url, "--out", str(out)) == 1
+        assert "nothing was recorded: no state came" in capsys.readouterr().err
+        assert run("arms", "record", running.url) == 1
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+class Mute(SimpleSide):
+    """An arm without power."""
+
+    def read(self) -> ArmReading:
+        """Report nothing.
+
+        Raises:
+            InfraError: always.
+        """
+        raise InfraError("no power at the arm")

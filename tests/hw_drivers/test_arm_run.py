@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.hw_drivers.arm_parts import served, told, until
+from tests.hw_drivers.test_arms_cli import CAMERA
 from zetta.hw_drivers.simple_side import SimpleSide
 from zetta.primitives.agent.drive_log import read_turns
 from zetta.runtime import registry
@@ -101,6 +102,42 @@ def test_agent_drives_an_arm_by_commands(
     assert "not seen" in second.refusals[0]
 
 
+def test_replay_tells_what_was_refused_and_what_the_kernel_made_of_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, commands, out = tmp_path / "arm.toml", tmp_path / "commands.txt", tmp_path / "run"
+    commands.write_text("move z 3\npick bowl\n")
+    # 30 cm in one tick: the kernel brings what the policy asks for within its limits
+    wild = SETUP + "[action]\ntranslation_m = 0.2\nrotation_rad = 3.0\n"
+    with served(SimpleSide()) as running:
+        file.write_text(wild.format(url=running.url, robot="simple"))
+        given = ("--arm", str(file), "--agent", f"replay:{commands}", "--out", str(out / "drive"))
+        with pytest.raises(SystemExit):
+            cli.main(["drive", *given])
+        assert "'pick bowl'" in capsys.readouterr().err  # at once, without a look at the log
+        given = ("--arm", str(file), "--policy", "random", "--out", str(out / "run"))
+        assert run(*given) == 0
+    log = out / "run" / "episodes" / "000"
+    said = capsys.readouterr().out
+    assert "of 10 actions by the safety kernel" in said
+    assert f"; why: zetta replay {log}" in said
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["replay", str(out / "drive")])
+    assert ended.value.code == 0
+    said = capsys.readouterr().out
+    assert "move z 3 cm: ok" in said
+    assert "nothing was carried out: 'pick bowl'" in said
+    with pytest.raises(SystemExit):
+        cli.main(["replay", str(out / "run"), "--json"])
+    answer = json.loads(capsys.readouterr().out)
+    said = " ".join(stretch["said"] or "" for stretch in answer["stretches"])
+    assert "changed: " in said or "refused: " in said
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["replay", str(out / "run"), "--strip", str(tmp_path / "strip.png")])
+    assert ended.value.code == 1
+    assert "--text tells it in words" in capsys.readouterr().err
+
+
 def test_agentic_client_drives_an_arm_with_no_code(tmp_path: Path) -> None:
     mcp = pytest.importorskip("mcp", reason="needs pip install 'zetta[mcp]'")
     stdio = pytest.importorskip("mcp.client.stdio")
@@ -120,6 +157,21 @@ def test_agentic_client_drives_an_arm_with_no_code(tmp_path: Path) -> None:
         file.write_text(SETUP.format(url=running.url, robot="simple"))
         assert "move z 3 cm: ok" in asyncio.run(talk())
         assert "send" in told(side)
+
+
+def test_arm_that_does_not_answer_is_named_before_its_cameras(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("zetta.hw_drivers.arm_source.HELLO_S", 0.3)
+    monkeypatch.setattr("zetta.hw_drivers.camera_stream.FIRST_FRAME_S", 0.3)
+    file = tmp_path / "arm.toml"
+    url = "tcp://127.0.0.1:5996"
+    file.write_text(SETUP.format(url=url, robot="") + CAMERA.replace('name = "bench"', ""))
+    assert run("--arm", str(file), "--policy", "random", "--out", str(tmp_path / "run")) == 1
+    said = capsys.readouterr().err
+    assert f"no arm answers: {url} did not answer hello" in said
+    assert "is zetta arms serve running there?" in said
+    assert "camera" not in said
 
 
 def test_wrong_robot_is_an_error_and_nothing_moves(tmp_path: Path) -> None:

@@ -83,6 +83,25 @@ def test_check_names_what_is_missing(
     assert "gives no pictures" in wrong["camera front"]
 
 
+def test_check_says_that_the_set_up_leads_elsewhere(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    side = SimpleSide("left")
+    setup = tmp_path / "arm.toml"
+    with served(side, guard=kernel_for(side)) as running:
+        port = running.url.rpartition(":")[2]
+        for url, code in (("tcp://127.0.0.1:5996", 1), (f"tcp://localhost:{port}", 0)):
+            setup.write_text(f'name = "bench"\nurl = "{url}"\nrobot = "left"\nlimits = "simple"\n')
+            assert run("arms", "check", running.url, "--setup", str(setup), "--json") == code
+            found = json.loads(capsys.readouterr().out)["findings"]
+            said = [f["said"] for f in found if f["state"] == "wrong"]
+            elsewhere = f"looked at {running.url}, but the set-up drives {url}; put the same into"
+            assert said == ([f"{elsewhere} both"] if code else [])
+        setup.write_text(setup.read_text().replace("left", "right"))
+        assert run("arms", "check", running.url, "--setup", str(setup)) == 1
+        assert "this is the robot 'left', not 'right'" in capsys.readouterr().err
+
+
 def test_wrong_units_are_seen_in_the_numbers() -> None:
     side = SimpleSide()
     good = side.read()

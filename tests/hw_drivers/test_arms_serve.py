@@ -74,6 +74,14 @@ def test_exit_code_tells_whether_another_start_may_help(
     assert run("arms", "serve", str(path)) == 2
     assert "no arm is served without" in capsys.readouterr().err
     assert run("arms", "serve") == 2
+    with served(SimpleSide()) as running:  # whoever has the port may end
+        port = running.url.rpartition(":")[2]
+        path.write_text(f'robot = "left"\ndriver = "simple"\nlimits = "simple"\nport = {port}\n')
+        capsys.readouterr()
+        assert run("arms", "serve", str(path)) == 1
+        said = capsys.readouterr().err
+        assert f"cannot listen at tcp://127.0.0.1:{port}" in said
+        assert "is another server there?" in said
 
 
 def test_list_tells_drivers_limits_and_who_answers(

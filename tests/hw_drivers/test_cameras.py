@@ -221,7 +221,7 @@ def _wider(source: str):  # type: ignore[no-untyped-def]
 
 @pytest.mark.skipif(importlib.util.find_spec("pyrealsense2") is not None, reason="it is installed")
 def test_realsense_without_its_library_says_what_to_install() -> None:
-    with pytest.raises(InfraError, match="pip install pyrealsense2"):
+    with pytest.raises(InfraError, match=r"pip install 'zetta\[realsense\]'"):
         open_camera("front", camera_setup("realsense:"))
 
 

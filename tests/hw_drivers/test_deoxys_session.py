@@ -30,6 +30,7 @@ from zetta.hw_drivers.deoxys.session import DeoxysSession
 from zetta.runtime.errors import (
     ConfigError,
     ConnectionLost,
+    InfraError,
     SafetyStop,
     SpecMismatch,
     Timeout,
@@ -248,7 +249,7 @@ def test_another_client_can_take_over_where_the_first_one_was(rig: Rig) -> None:
     command, gripper = session.command_endpoint, session.gripper_endpoint
     session.use(Controller.OSC_POSE)
     session.move(Osc(FORWARD))
-    with pytest.raises(ConfigError, match="another client"):
+    with pytest.raises(InfraError, match="another client"):
         open_session(side, command, gripper)
     session.close()
     session.close()

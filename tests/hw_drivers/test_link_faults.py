@@ -129,7 +129,7 @@ def robot_restarted(folder: Path, times: int) -> list[Held]:
 
 
 def policy_server_killed(folder: Path, times: int) -> list[Held]:
-    """The loop waits for its policy, and the arm holds; an answer that never comes ends it."""
+    """No row of the chunk is used any more and the arm holds; the silence of 1 s ends the run."""
     rows = []
     with ending(robot := Robot(folder)):
         for _ in range(times):
@@ -144,7 +144,7 @@ def policy_server_killed(folder: Path, times: int) -> list[Held]:
 
 
 def camera_frozen(folder: Path, times: int) -> list[Held]:
-    """The next look finds an old picture, which ends the episode."""
+    """The arm holds as soon as its newest picture is too old; the silence of 1 s ends the run."""
     rows = []
     policy = f"python:{HERE / 'swaying.py'}:make_seeing"
     with ending(robot := Robot(folder)):
@@ -178,8 +178,7 @@ FAULTS: dict[str, Callable[[Path, int], list[Held]]] = {
     "camera frozen": camera_frozen,
 }
 NOTICED_BY_THE_LOOP = ("policy server killed", "camera frozen")
-"""What stops the commands only once the loop has used its chunk, or given up waiting for an answer
-while it commands the arm to stay; everything else stops them at once."""
+"""Faults after which the program goes on and asks the arm to hold; they take a whole run each."""
 
 
 @pytest.mark.parametrize("name", [name for name in FAULTS if name not in NOTICED_BY_THE_LOOP])
@@ -194,8 +193,7 @@ def test_arm_holds_and_nothing_stale_is_carried_out(name: str, tmp_path: Path) -
 def test_arm_holds_within_250_ms_twenty_times(name: str, tmp_path: Path) -> None:
     rows = FAULTS[name](tmp_path, REPETITIONS)
     report(name, rows)
-    if name not in NOTICED_BY_THE_LOOP:
-        assert max(row.after_fault_s for row in rows) <= MOST_S
+    assert max(row.after_fault_s for row in rows) <= MOST_S
     assert max(row.after_command_s for row in rows) <= MOST_S
 
 

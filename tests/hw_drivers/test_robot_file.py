@@ -125,9 +125,22 @@ def test_driver_that_is_a_file_stands_beside_the_robot_file(tmp_path: Path, sche
 
 
 def test_driver_that_makes_no_robot_side_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("zetta.runtime.registry.arm", lambda name: object())
+    monkeypatch.setattr("zetta.runtime.registry.arm", lambda name, beside: object())
     with pytest.raises(ConfigError, match="without facts, read"):
         open_side(RobotFile("a", "odd", "panda"), load_limits("panda"))
+
+
+@pytest.mark.parametrize(
+    ("driver", "said"),
+    [
+        ("simpel", "did you mean 'simple'"),
+        ("twin", "did you mean 'twin:'"),
+        ("nothing", "known: deoxys:, .*, simple, twin:"),
+    ],
+)
+def test_unknown_driver_is_told_of_those_that_come_with_zetta(driver: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=f"unknown arm '{driver}'; {said}"):
+        open_side(RobotFile("left", driver, "simple"), load_limits("simple"))
 
 
 def test_what_the_kernel_is_told_stands_in_the_file(tmp_path: Path) -> None:

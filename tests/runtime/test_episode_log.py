@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -88,6 +89,21 @@ def test_a_log_reads_back_as_the_sinks_saw_it(tmp_path: Path) -> None:
     assert all(map(same_tick, record.ticks[1:], notebook.ticks[1:]))
     assert record.poses is not None
     assert np.array_equal(record.poses, [*notebook.poses, notebook.last_pose])
+
+
+def test_what_a_kernel_did_is_logged_with_its_tick(tmp_path: Path) -> None:
+    ticks = read_episode(logged_folder(tmp_path)).ticks
+    said = ["changed: speed", "", "refused: jump"]
+    told = [replace(tick, guard=guard) for tick, guard in zip(ticks[:3], said, strict=True)]
+    write_ticks(tmp_path / "t.parquet", told, ("arm",))
+    assert [tick.guard for tick in read_ticks(tmp_path / "t.parquet", ("arm",))] == said
+    assert {tick.guard for tick in ticks} == {""}
+
+
+def logged_folder(folder: Path) -> Path:
+    """Log an episode below `folder`; return where."""
+    logged(folder / "e")
+    return folder / "e"
 
 
 def test_replaying_the_logged_actions_gives_bit_equal_poses(tmp_path: Path) -> None:

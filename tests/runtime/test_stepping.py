@@ -18,6 +18,7 @@ from test_loop import Finder, lower
 from zetta.runtime.arbiter import MotionOnly, PolicyOnly
 from zetta.runtime.core import (
     Action,
+    ActionChunk,
     ActionSpec,
     ArmState,
     DrivenEnv,
@@ -32,11 +33,13 @@ from zetta.runtime.core import (
     Tick,
     read_only,
 )
+from zetta.runtime.drivers import PolicyDriver
 from zetta.runtime.errors import InfraError, SpecMismatch, Timeout
 from zetta.runtime.holding import Holder
 from zetta.runtime.looking import LooksAside
 from zetta.runtime.loop import Episode
 from zetta.runtime.running_ahead import InTurn
+from zetta.runtime.stepping import SETTLING_TICKS
 from zetta.runtime.thinking import ThinkingThread
 from zetta.runtime.tick_tables import read_ticks, write_ticks
 from zetta.sims.toy import ToyEnv, action_spec
@@ -89,6 +92,25 @@ class Told(ToyEnv):
     def step(self, action: Action) -> Step:
         self.heard.append("step")
         return super().step(action)
+
+
+class Seeing(ToyEnv):
+    """An environment whose camera is silent at some ticks, and that keeps its place by itself."""
+
+    def __init__(self, env: ToyEnv, dark: Sequence[int], gives_up: int = 99) -> None:
+        super().__init__(env.toy)
+        self.asked, self._dark, self._gives_up = 0, dark, gives_up
+        self.kept: list[str] = []
+
+    def watch(self) -> str:
+        self.asked += 1
+        if self.asked >= self._gives_up:
+            raise InfraError("the camera is lost")
+        return "no picture" if self.asked in self._dark else ""
+
+    def hold(self, why: str) -> Step:
+        self.kept.append(why)
+        return super().step(np.array([0.0] * 6 + [-1.0]))
 
 
 # --------------------------------------------------------------------------- what is sensed
@@ -384,3 +406,68 @@ def test_the_log_says_at_which_ticks_the_robot_was_held_and_why(tmp_path: Path) 
     assert [tick.held for tick in read_ticks(tmp_path / "held", ["arm"])] == ["", held.held]
     assert [tick.held for tick in read_ticks(tmp_path / "free", ["arm"])] == [""]
     assert "held" not in pq.read_schema(tmp_path / "free").names  # as logs have always been
+
+
+def test_nobody_goes_on_while_a_camera_is_silent_and_no_row_is_lost() -> None:
+    notebook, plain = Notebook(), Notebook()
+    env, scene = toy(9)
+    dark = Seeing(env, dark=(3, 4))
+    Episode(dark, scene, PolicyOnly(), ScriptedPolicy(), sinks=[notebook], clock=Clock()).run()
+    env, _ = toy(9)
+    Episode(env, scene, PolicyOnly(), ScriptedPolicy(), sinks=[plain], clock=Clock()).run()
+
+    held = [tick.index for tick in notebook.ticks if tick.held]
+    assert held == [3, 4]  # nobody is asked before the first tick, when nothing moves
+    assert dark.kept == ["no picture", "no picture"]
+    gone_on = [tick.action[2] for tick in notebook.ticks if not tick.held]
+    assert gone_on == [tick.action[2] for tick in plain.ticks][: len(gone_on)]
+
+
+def test_a_camera_that_stays_silent_ends_the_episode() -> None:
+    env, scene = toy(9)
+    seeing = Seeing(env, dark=(), gives_up=2)
+    with pytest.raises(InfraError, match="the camera is lost"):
+        Episode(seeing, scene, PolicyOnly(), ScriptedPolicy(), clock=Clock()).run()
+
+
+def test_a_robot_that_can_keeps_its_place_after_it_was_led_to_rest() -> None:
+    allowed = threading.Event()
+    env, scene = toy(9)
+    seeing = Seeing(env, dark=())
+
+    class Slow(ScriptedPolicy):
+        def infer(self, observation: Observation) -> ActionChunk:
+            assert not self.seen or allowed.wait(60.0)
+            return super().infer(observation)
+
+    policy, notebook = InTurn(Slow()), Notebook()
+    Episode(
+        seeing, scene, PolicyOnly(), policy, sinks=[notebook], clock=Clock(allowed, at=0.4)
+    ).run()
+    policy.close()
+
+    held = [tick.held for tick in notebook.ticks if tick.held]
+    assert len(held) > SETTLING_TICKS
+    assert seeing.kept == held[SETTLING_TICKS:]
+
+
+class Leaving(ScriptedPolicy):
+    """A policy whose server may go away."""
+
+    gone = False
+
+    def lost(self) -> bool:
+        return self.gone
+
+
+def test_no_further_row_is_used_of_a_policy_whose_server_went_away() -> None:
+    env, scene = toy(9)
+    step = env.reset(scene)
+    policy = Leaving()
+    driver = PolicyDriver(policy, env, scene.task.instruction, 0)
+    driver.reset()
+    rows = [float(driver.next_action(step.proprio)[2]) for _ in range(2)]
+    policy.gone = True
+    rows.append(float(driver.next_action(step.proprio)[2]))
+
+    assert rows == pytest.approx([0.010, 0.011, 0.020])  # a row of another chunk

@@ -192,3 +192,50 @@ def test_tracking_reaches_a_fixed_target_in_closed_loop() -> None:
     for _ in range(25):
         step = env.step(convert(row, step.proprio))
     assert np.linalg.norm(step.proprio.arms[0].ee_pos - target) < 1e-3
+
+
+MOBILE = replace(
+    DELTA,
+    names=(*DELTA.names, "base_vx", "base_mode"),
+    low=(-1.5,) * 9,
+    high=(1.5,) * 9,
+    scale=(*DELTA.scale, 1.0, 1.0),
+    rest=(0.0, -1.0),
+)
+
+
+def on_wheels(yaw: float) -> Proprio:
+    return replace(proprio(((0.0,) * 3, (0.0,) * 3)), base=np.array([1.0, 2.0, yaw]))
+
+
+def test_a_policy_of_the_arm_alone_leaves_a_base_at_rest() -> None:
+    row = np.linspace(-0.5, 0.5, 7)
+    converted = converter(DELTA, MOBILE)(row, on_wheels(0.3))
+    np.testing.assert_array_equal(converted, [*row, 0.0, -1.0])
+    tracked = converter(TARGET, MOBILE)(np.zeros(7), on_wheels(0.0))
+    np.testing.assert_allclose(tracked, [0.0] * 7 + [0.0, -1.0], atol=1e-12)
+
+
+def test_columns_of_a_base_pass_through_whatever_the_arm_is_converted_to() -> None:
+    coarse = replace(MOBILE, scale=(0.10,) * 3 + MOBILE.scale[3:])
+    row = np.array([0.1, 0.2, 0.3, 0.0, 0.0, 0.0, 1.0, 0.7, 1.0])
+    converted = converter(coarse, MOBILE)(row, on_wheels(0.0))
+    np.testing.assert_allclose(converted, [0.2, 0.4, 0.6, 0.0, 0.0, 0.0, 1.0, 0.7, 1.0])
+
+
+@given(st.floats(-3.1, 3.1), st.tuples(*(unit,) * 9))
+def test_rows_in_the_frame_of_a_base_are_turned_into_the_world(
+    yaw: float, numbers: tuple[float, ...]
+) -> None:
+    row = np.array(numbers)
+    converted = converter(replace(MOBILE, frame="base"), MOBILE)(row, on_wheels(yaw))
+    turn = Rotation.from_euler("z", yaw)
+    np.testing.assert_allclose(converted[:3], turn.apply(row[:3]), atol=1e-12)
+    np.testing.assert_allclose(converted[3:6], turn.apply(row[3:6]), atol=1e-12)
+    np.testing.assert_array_equal(converted[6:], row[6:])
+
+
+def test_a_frame_of_a_base_needs_a_base() -> None:
+    convert = converter(replace(MOBILE, frame="base"), MOBILE)
+    with pytest.raises(SpecMismatch, match="mobile base, and this robot has none"):
+        convert(np.zeros(9), proprio(((0.0,) * 3, (0.0,) * 3)))

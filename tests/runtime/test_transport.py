@@ -167,8 +167,10 @@ def test_a_bind_address_is_no_destination() -> None:
 
 
 def test_a_taken_port_is_explained(router: Router) -> None:
-    with pytest.raises(ConfigError, match=r"cannot bind .* is another server there"):
+    with pytest.raises(InfraError, match=r"cannot listen at .* is another server there"):
         Router(router.endpoint)
+    with pytest.raises(ConfigError, match="cannot listen"):  # no address of this machine
+        Router("ipc:///no/such/folder/socket")
 
 
 def test_known_keys_come_in_and_strangers_do_not(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ _NEAR_M = 0.25
 
 _HAND_M = 0.15
 """How far from the grip site the parts of a hand are."""
-_CACHES = ("zetta-matplotlib-", "zetta-meshes-")
+_CACHES = ("zetta-matplotlib-", "zetta-meshes-", "zetta-robotwin-")
 """What a simulator keeps on purpose, for its next process."""
 
 __all__ = ["EnvContract", "Facts", "World"]

@@ -107,7 +107,7 @@ def test_a_category_is_called_as_instructions_call_it(category: str, name: str) 
 
 
 def test_the_narrow_side_of_a_turned_box_comes_first() -> None:
-    from zetta.sims.libero.landmarks import narrow_box
+    from zetta.sims.boxes import narrow_box
     from zetta.sims.libero.world import box_corners
 
     turn = np.deg2rad(25.0)
@@ -122,7 +122,7 @@ def test_the_narrow_side_of_a_turned_box_comes_first() -> None:
 
 
 def test_what_is_round_has_no_yaw() -> None:
-    from zetta.sims.libero.landmarks import narrow_box
+    from zetta.sims.boxes import narrow_box
     from zetta.sims.libero.world import ring_corners
 
     assert narrow_box(ring_corners(0.03, 0.05))[2] == 0.0

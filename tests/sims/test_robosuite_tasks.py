@@ -7,9 +7,8 @@ import pytest
 from zetta.primitives.roles import roles_or_none
 from zetta.runtime.cli.run_plan import Wishes, meant_tasks, plan
 from zetta.runtime.core import Init
-from zetta.runtime.errors import ConfigError, InfraError
+from zetta.runtime.errors import ConfigError
 from zetta.sims.apart import ApartSimulator, NamesTasks
-from zetta.sims.robosuite import simulator as module
 from zetta.sims.robosuite.simulator import RobosuiteSimulator
 from zetta.sims.robosuite.tasks import TASKS, arms_of
 
@@ -61,17 +60,3 @@ def test_a_task_can_be_chosen_by_its_name(robosuite: RobosuiteSimulator) -> None
     assert len(meant_tasks("all", apart, "robosuite_two_arm")) == 4
     with pytest.raises(ConfigError, match="Stak"):
         plan(Wishes("robosuite", suite="robosuite_one_arm", tasks="Stak", policy="random"), apart)
-
-
-@pytest.mark.parametrize("found", ["1.4.0", None])
-def test_another_robosuite_is_refused_with_the_line_that_installs_it(
-    robosuite: RobosuiteSimulator, monkeypatch: pytest.MonkeyPatch, found: str | None
-) -> None:
-    def version(name: str) -> str:
-        if found is None:
-            raise module.PackageNotFoundError(name)
-        return found
-
-    monkeypatch.setattr(module, "version", version)
-    with pytest.raises(InfraError, match="zetta sims install robosuite"):
-        robosuite.make("robosuite_one_arm", 0)

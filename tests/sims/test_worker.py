@@ -273,7 +273,7 @@ def test_only_local_endpoints_are_bound(endpoint: str) -> None:
 def test_a_taken_endpoint_is_one_sentence() -> None:
     first = worker.bind("tcp://127.0.0.1:*")
     taken = first.getsockopt_string(zmq.LAST_ENDPOINT)
-    with pytest.raises(ConfigError, match="another worker"):
+    with pytest.raises(InfraError, match="another worker"):
         worker.bind(taken)
     first.close(0)
 

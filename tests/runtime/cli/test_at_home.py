@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.runtime.policy_server.open_doors import Served, served
 from zetta.runtime.cli.at_home import (
     at_home,
     check_senses,
@@ -16,14 +17,17 @@ from zetta.runtime.cli.at_home import (
 )
 from zetta.runtime.cli.home import calibrations_folder
 from zetta.runtime.cli.recovery_budgets import skill_time, with_time
-from zetta.runtime.core import EnvSpec, Init, RunSpec
+from zetta.runtime.core import EnvSpec, Init, PolicySpec, RunSpec
 from zetta.runtime.embodiment import Embodiment, embodiment_of
 from zetta.runtime.errors import ConfigError
+from zetta.runtime.policies.echo import EchoPolicy
+from zetta.runtime.policies.toy_reach import ToyReach
 from zetta.sims.toy import ToySimulator
 from zetta.skills.bundles import LoadedBundle, load_bundle
 from zetta.skills.calibrated import CalibrationRecord, write_calibration
+from zetta.skills.calibrated_policy import policy_key
 from zetta.skills.compiled import compile_skill
-from zetta.skills.stored_calibrations import store_calibration
+from zetta.skills.stored_calibrations import store_calibration, stored_calibrations
 
 SPEC = RunSpec("twin", "twin_place", 0, Init(0), policy="twin/reach", bundle="regrasp")
 
@@ -73,8 +77,14 @@ def given(path: Path, made: CalibrationRecord, spec: RunSpec = SPEC) -> RunSpec:
     return replace(spec, options={**spec.options, "calibration": str(path)})
 
 
-def checked(spec: RunSpec, env: EnvSpec, bundle: LoadedBundle, control: str = "") -> None:
-    check_thresholds(spec, env, bundle, control, "geometry")
+def checked(
+    spec: RunSpec,
+    env: EnvSpec,
+    bundle: LoadedBundle,
+    control: str = "",
+    policy: PolicySpec | None = None,
+) -> None:
+    check_thresholds(spec, env, bundle, control, "geometry", policy)
 
 
 def test_numbers_of_packages_hold_in_libero_and_the_toy_at_their_rate_alone(
@@ -149,6 +159,52 @@ def test_thresholds_of_two_embodiments_lie_side_by_side_and_each_run_takes_its_o
         with_stored(SPEC, Twin(), bundle)
     with pytest.raises(ConfigError, match="calibrate again"):
         store_calibration(calibrations_folder(), record(bundle, None))
+
+
+def test_a_served_policy_is_known_by_what_it_is_and_not_by_its_port(
+    tmp_path: Path, elsewhere: EnvSpec, bundle: LoadedBundle
+) -> None:
+    class Twin(ToySimulator):
+        name = "twin"
+
+    root, twin, what = calibrations_folder(), embodiment_of(elsewhere), ToyReach().spec
+    with served(ToyReach) as one, served(ToyReach) as other, served(EchoPolicy) as another:
+        first, second, third = (_named(SPEC, place) for place in (one, other, another))
+        assert with_stored(first, Twin(), bundle) == first  # nothing is kept
+        key = policy_key(first.policy, what)
+        assert key == policy_key(second.policy + "@robot=left", what) != first.policy
+        made = record(bundle, twin, policy=key, policy_digest=what.digest)
+        kept = store_calibration(root, made)
+        assert with_stored(second, Twin(), bundle).options == {"calibration": str(kept)}
+        assert with_stored(third, Twin(), bundle) == third
+    checked(given(tmp_path / "c.json", made, second), elsewhere, bundle, policy=what)
+    with pytest.raises(ConfigError, match=r"which is .*, would drive; calibrate on shadow runs"):
+        checked(
+            given(tmp_path / "c.json", made, third), elsewhere, bundle, policy=EchoPolicy().spec
+        )
+
+
+def test_a_calibration_that_went_by_an_address_holds_there_for_the_same_weights(
+    tmp_path: Path, elsewhere: EnvSpec, bundle: LoadedBundle
+) -> None:
+    what, spec = ToyReach().spec, replace(SPEC, policy="zmq://127.0.0.1:5601")
+    old = record(bundle, embodiment_of(elsewhere), policy=spec.policy, policy_digest=what.digest)
+    store_calibration(calibrations_folder(), old)
+    found = stored_calibrations(calibrations_folder(), bundle, "twin", spec.policy, what)
+    assert list(found.values()) == [old]
+    checked(given(tmp_path / "old.json", old, spec), elsewhere, bundle, policy=what)
+    changed = replace(what, digest="f" * 64)
+    assert not stored_calibrations(calibrations_folder(), bundle, "twin", spec.policy, changed)
+    for policy, say in ((spec.policy, changed), ("zmq://127.0.0.1:5602", what)):
+        other = given(tmp_path / "old.json", old, replace(spec, policy=policy))
+        with pytest.raises(ConfigError, match="would drive"):
+            checked(other, elsewhere, bundle, policy=say)
+    untold = replace(what, digest="")  # a server that says nothing goes by its address as before
+    assert policy_key(spec.policy, untold) == spec.policy
+
+
+def _named(spec: RunSpec, place: Served) -> RunSpec:
+    return replace(spec, policy=f"zmq://{place.endpoint.removeprefix('tcp://')}")
 
 
 def test_what_is_seen_by_nobody_is_refused_rather_than_silent(

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -143,6 +147,30 @@ def test_a_person_gives_commands_line_by_line(
     episode = only(answer_of(capsys, *SOLVED, "--agent", "human"))
     assert episode["success"]
     assert episode["turns"] == 2
+
+
+@pytest.mark.parametrize("end", ["input", "Ctrl-C"])
+def test_the_pictures_of_a_person_go_with_the_command(tmp_path: Path, end: str) -> None:
+    pictures = tmp_path / "tmp"
+    pictures.mkdir()
+    command = [sys.executable, "-m", "zetta.runtime.cli.main", "drive", "--sim", "toy"]
+    with subprocess.Popen(
+        [*command, "--agent", "human", "--out", "run"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(pictures)},
+    ) as process:
+        assert process.stderr is not None
+        assert any("pictures (" in line for line in process.stderr)
+        (folder,) = pictures.glob("zetta-drive-*")
+        assert list(folder.glob("*.png"))
+        if end == "Ctrl-C":
+            process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60.0)
+    assert process.returncode == (130 if end == "Ctrl-C" else 0)
+    assert list(pictures.iterdir()) == []
 
 
 # --------------------------------------------------------------------------- models

@@ -17,7 +17,7 @@ from zetta.runtime.cli.mcp_access import (
     parse_place,
     token_at,
 )
-from zetta.runtime.errors import ConfigError
+from zetta.runtime.errors import ConfigError, InfraError
 
 
 @pytest.mark.parametrize("text", ["8931", "robot.local:1", "127.0.0.1:x", "127.0.0.1:70000", ""])
@@ -49,7 +49,7 @@ def test_only_the_names_of_the_place_are_answered() -> None:
 def test_a_place_that_is_taken_is_named() -> None:
     with listen(Place("127.0.0.1", 0)) as first:
         port = first.getsockname()[1]
-        with pytest.raises(ConfigError, match=f"cannot listen at 127.0.0.1:{port}"):
+        with pytest.raises(InfraError, match=f"cannot listen at 127.0.0.1:{port}"):
             listen(Place("127.0.0.1", port))
 
 

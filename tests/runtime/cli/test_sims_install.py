@@ -29,6 +29,7 @@ LIST = PackageList(
     needs_mb=1,
     draws_with="opengl",
     assets="",
+    accepts="",
     packages=("first==1.0", "second==2.0"),
 )
 ListOf = Callable[..., PackageList]

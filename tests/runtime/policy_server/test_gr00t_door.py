@@ -270,7 +270,7 @@ def test_policies_that_such_clients_cannot_feed_or_follow_are_refused() -> None:
 
 
 def test_a_port_that_is_taken_is_said_so(door: Gr00tDoor, engine: SmallEngine) -> None:
-    with pytest.raises(ConfigError, match="another port"):
+    with pytest.raises(InfraError, match="another port"):
         Gr00tDoor(engine, GR00T_LIBERO, Binding(port=door.port))
 
 

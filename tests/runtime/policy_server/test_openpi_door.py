@@ -280,7 +280,7 @@ def test_a_droid_client_drives_a_policy_of_joints_behind_the_real_engine() -> No
 
 
 def test_a_port_that_is_taken_is_said_so(door: OpenpiDoor, engine: SmallEngine) -> None:
-    with pytest.raises(ConfigError, match="another port"):
+    with pytest.raises(InfraError, match="another port"):
         OpenpiDoor(engine, OPENPI_LIBERO, Binding(port=door.port))
 
 

@@ -1,0 +1,1 @@
+"""What simulators cannot bundle and have to be downloaded, one list each."""

@@ -1,0 +1,1 @@
+"""RoboCasa365 behind the protocol of `runtime.core`, in a virtual environment of its own."""

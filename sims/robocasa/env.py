@@ -1,0 +1,332 @@
+"""One RoboCasa task as an `Env`: exact resets, lazy pictures, bit-exact snapshots.
+
+Conventions of the simulator, converted here and in `robot.py` and nowhere else: the arm's
+translations and rotations are in the frame of the robot's base, 0.05 m and 0.5 rad (axis-angle) per
+1.0; gripper -1 open and +1 close; the base's three velocities, the torso and a mode follow; 20 Hz.
+Body quaternions of MuJoCo are wxyz, ours are xyzw; OpenGL pictures are upside down
+(`sims/libero/rendering.py` turns them).
+
+Physics are RoboCasa's own control step. After it, positions and contacts are brought up to the
+joints (`mj_step1`, which the next control step begins with anyway).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from zetta.runtime.arm_model import ArmModel
+from zetta.runtime.core import (
+    Action,
+    Array,
+    CameraSpec,
+    EnvSpec,
+    Init,
+    Landmark,
+    Layout,
+    Observation,
+    Proprio,
+    Sampled,
+    Scene,
+    Step,
+    read_only,
+)
+from zetta.runtime.errors import ConfigError, InfraError, SpecMismatch
+from zetta.runtime.workspace import Box
+from zetta.sims.libero.rendering import Renderer, profile
+from zetta.sims.robocasa import engine, tasks
+from zetta.sims.robocasa.robot import ACTION, MobileArm
+from zetta.sims.robocasa.world import KitchenWorld
+from zetta.sims.robosuite.snapshots import dump, load, world_of
+
+CONTROL_HZ: Final = 20.0
+PICTURE_SIZE: Final = 256
+CAMERAS: Final[Mapping[str, str]] = {
+    "agentview_left": "robot0_agentview_left",
+    "agentview_right": "robot0_agentview_right",
+    "wrist": "robot0_eye_in_hand",
+}
+"""RoboCasa's cameras, by our names. The first two are fixed to the base and ride with it."""
+_INITS, _SAMPLES = 0, 1
+"""Streams of seeds, which never meet."""
+SAMPLING_TRIES: Final = 20
+
+
+class RobocasaEnv:
+    """The environment of one task.
+
+    Raises:
+        ConfigError: unknown suite, task or render profile.
+        InfraError: RoboCasa cannot be built, or needs assets that are not there.
+    """
+
+    def __init__(self, suite: str, index: int, render: str = "fast") -> None:
+        self.task = tasks.task(suite, index)
+        self._own, split = tasks.find(suite, index), tasks.SPLITS[suite]
+        # Named after the simulator: a model of another simulator's pictures is bound to those.
+        self._profile = replace(profile(render), name=f"robocasa-{render}")
+        self.inner = engine.build(self._own, split, CONTROL_HZ)
+        """RoboCasa's own environment object, for scripted experts and truth."""
+        self._kitchens = tuple((int(a), int(b)) for a, b in self.inner.layout_and_style_ids)
+        """Those of the split that RoboCasa does not exclude for this task."""
+        self._renderer: Renderer | None = None
+        self._stale = False
+        """The scene was built anew since the renderer last drew."""
+        self._scene: Scene | None = None
+        self._fresh: Step | None = None
+        """What the reset came to; None once something was done since."""
+        self._tick = 0
+        self._spec = EnvSpec(
+            name="robocasa",
+            control_hz=CONTROL_HZ,
+            action=ACTION,
+            cameras=tuple(
+                CameraSpec(n, PICTURE_SIZE, PICTURE_SIZE, "wrist" if n == "wrist" else "world")
+                for n in CAMERAS
+            ),
+            arms=("panda",),
+            render_profile=self._profile.name,
+            versions=engine.versions(split),
+        )
+
+    @property
+    def spec(self) -> EnvSpec:
+        """Conventions, cameras and versions."""
+        return self._spec
+
+    def instruction(self, scene: Scene) -> str:
+        """Return how RoboCasa words the task in `scene`, into which the world is put.
+
+        Raises:
+            ConfigError: the scene belongs to another task, or there is no such layout.
+            InfraError: the scene cannot be laid out.
+        """
+        self.reset(scene)
+        return self.task.instruction
+
+    def reset(self, scene: Scene) -> Step:
+        """Lay `scene` out, settled; the instruction is then the one that it has in RoboCasa.
+
+        Raises:
+            ConfigError: the scene belongs to another task, or there is no such layout.
+            InfraError: no layout of this seed settles short of its goal.
+        """
+        if (scene.task.suite, scene.task.index) != (self.task.suite, self.task.index):
+            raise ConfigError(
+                f"this environment is {self.task.suite}#{self.task.index}, the scene is of "
+                f"{scene.task.suite}#{scene.task.index}; make one environment for each task"
+            )
+        if self._fresh is not None and self._same_start(scene):
+            self._scene = scene
+            self.task = replace(scene.task, instruction=self.task.instruction)
+            return self._fresh
+        for attempt in range(SAMPLING_TRIES):
+            self._lay_out(scene, attempt)
+            step = self._outcome()
+            if not step.success:
+                self._fresh = step
+                return step
+        raise InfraError(
+            f"every layout of {self.task.suite}#{self.task.index} with seed {scene.seed} began "
+            "with its goal reached; use another seed"
+        )
+
+    def step(self, action: Action) -> Step:
+        """Advance one control tick (0.05 s); what exceeds the limits is clipped to them.
+
+        Raises:
+            SpecMismatch: the action has the wrong length or is not finite.
+            ConfigError: nothing was reset yet.
+        """
+        row, size = np.asarray(action, dtype=np.float64), self._spec.action.size
+        if row.shape != (size,):
+            raise SpecMismatch(f"got an action of shape {row.shape}, expected ({size},)")
+        if not np.isfinite(row).all():
+            raise SpecMismatch(f"got an action that is not finite: {row.tolist()}")
+        self._laid_out()
+        self._fresh = None
+        self.inner.step(self._arm.engine_row(row))
+        self._catch_up()
+        if not np.isfinite(self._data.qpos).all():
+            raise InfraError("the simulation became unstable (joint positions are not finite)")
+        self._tick += 1
+        return self._outcome()
+
+    def observe(self, cameras: Sequence[str] = (), depth: bool = False) -> Observation:
+        """Sense now; only the named cameras are drawn.
+
+        Raises:
+            ConfigError: unknown camera, or nothing was reset yet.
+        """
+        unknown = [c for c in cameras if c not in CAMERAS]
+        if unknown:
+            raise ConfigError(f"unknown camera {unknown[0]!r}; known: {', '.join(CAMERAS)}")
+        self._laid_out()
+        images, depths, calibrations = {}, {}, {}
+        for name in cameras:
+            renderer, camera = self._drawing(), CAMERAS[name]
+            rgb, metres = renderer.draw(camera, PICTURE_SIZE, PICTURE_SIZE, depth)
+            images[name] = read_only(rgb, np.uint8)
+            if metres is not None:
+                depths[name] = read_only(metres, np.float32)
+            calibrations[name] = renderer.calibration(camera, name, PICTURE_SIZE, PICTURE_SIZE)
+        return Observation(self._proprio(), self.task.instruction, images, depths, calibrations)
+
+    def snapshot(self) -> bytes:
+        """Return the complete state; restoring it continues bit-exactly."""
+        scene = self._laid_out()
+        layout = scene.layout.k if isinstance(scene.layout, Init) else None
+        world = {"layout": layout, "seed": scene.seed, "attempt": self._attempt}
+        return dump(self.inner, self._tick, self.task, world)
+
+    def restore(self, snapshot: bytes) -> Step:
+        """Continue from `snapshot`; its scene is built anew where another one stands here.
+
+        Raises:
+            SpecMismatch: it was taken by another simulator version, of another model or task.
+        """
+        world = world_of(snapshot)
+        if not {"layout", "seed", "attempt"} <= set(world):
+            raise SpecMismatch("got a snapshot of another simulator, expected one of robocasa")
+        layout = Sampled() if world["layout"] is None else Init(int(world["layout"]))
+        scene = Scene(self.task, layout, int(world["seed"]))
+        if not self._same_start(scene) or self._attempt != world["attempt"]:
+            self._lay_out(scene, int(world["attempt"]))
+        self._fresh = None
+        self._tick, self.task = load(self.inner, snapshot, self.task, [])
+        self._scene = replace(scene, task=self.task)
+        self._catch_up()
+        return self._outcome()
+
+    def pose(self) -> Array:
+        """Return what is needed to draw the present moment of this scene. Shape (N,)."""
+        self._laid_out()
+        return self._world.pose()
+
+    def show(self, pose: Array) -> None:
+        """Draw a logged `pose` of this scene from now on; physics is not continued.
+
+        Raises:
+            SpecMismatch: the pose has another length.
+        """
+        expected = self.pose().shape
+        if np.shape(pose) != expected:
+            raise SpecMismatch(
+                f"got a pose of shape {np.shape(pose)}, expected {expected}; it was logged in "
+                "another scene, so reset to that one first"
+            )
+        self._fresh = None
+        self._world.show(np.asarray(pose, np.float64))
+        self._catch_up()
+
+    def landmarks(self) -> tuple[Landmark, ...]:
+        """Return every thing that instructions have a name for; simulator truth."""
+        self._laid_out()
+        return self._world.landmarks()
+
+    def arm_model(self, index: int) -> ArmModel | None:
+        """Return the kinematics of the arm, its base where the robot stands now."""
+        self._laid_out()
+        return self._arm.model(index)
+
+    def workspace(self, index: int) -> Box | None:
+        """Return where the hand may be."""
+        self._laid_out()
+        return self._arm.workspace(index)
+
+    def close(self) -> None:
+        """Release the renderer and the simulation; calling it again does nothing."""
+        if self._renderer is not None:
+            self._renderer.close()
+            self._renderer = None
+        if self.inner is not None:
+            if self._scene is not None:
+                self.inner.close()
+            self.inner = None
+
+    # ------------------------------------------------------------------ internals
+
+    def _lay_out(self, scene: Scene, attempt: int) -> None:
+        """Build the world of a scene; the same one after any history."""
+        self._fresh, self._scene = None, None  # half a world is none
+        seeds = np.random.SeedSequence([*_entropy(scene.layout, scene.seed), attempt])
+        seed, draw = (int(n) for n in seeds.generate_state(2))
+        pair = self._kitchens[draw % len(self._kitchens)]
+        if isinstance(scene.layout, Init) and len(self._kitchens) <= tasks.INIT_COUNT:
+            pair = self._kitchens[scene.layout.k % len(self._kitchens)]  # each one equally often
+        engine.reset(self.inner, seed, pair)
+        self._world, self._arm = KitchenWorld(self.inner, self._own.name), MobileArm(self.inner)
+        self._stale, self._tick, self._attempt = True, 0, attempt
+        said = str(self.inner.get_ep_meta()["lang"]).strip()
+        self.task = replace(scene.task, instruction=said or scene.task.instruction)
+        self._scene = scene
+        self._catch_up()
+
+    def _same_start(self, scene: Scene) -> bool:
+        held = self._scene
+        return held is not None and (held.layout, held.seed) == (scene.layout, scene.seed)
+
+    def _laid_out(self) -> Scene:
+        if self._scene is None:
+            raise ConfigError("a kitchen is laid out by its scene; call reset first")
+        return self._scene
+
+    def _catch_up(self) -> None:
+        import mujoco
+
+        mujoco.mj_step1(self.inner.sim.model._model, self._data)
+
+    @property
+    def _data(self) -> Any:
+        return self.inner.sim.data._data
+
+    def _outcome(self) -> Step:
+        truth = self._world.truth()
+        success = all(truth.predicates.values())
+        return Step(
+            proprio=self._proprio(),
+            success=success,
+            terminated=success,
+            truncated=not success and self._tick >= self.task.max_steps,
+            truth=truth,
+        )
+
+    def _proprio(self) -> Proprio:
+        return Proprio(self._tick / CONTROL_HZ, self._arm.states(), self._arm.base())
+
+    def _drawing(self) -> Renderer:
+        model = self.inner.sim.model._model
+        if self._renderer is None:
+            self._renderer = Renderer(model, self._data, self._profile, PICTURE_SIZE)
+        elif self._stale:
+            self._renderer.become(model, self._data)
+        if self._stale:
+            self._stale = False
+            self._check_pictures()
+        return self._renderer
+
+    def _check_pictures(self) -> None:
+        # A broken context returns constant or equal frames without any error.
+        assert self._renderer is not None
+        pictures = [
+            self._renderer.draw(camera, PICTURE_SIZE, PICTURE_SIZE, depth=False)[0]
+            for camera in CAMERAS.values()
+        ]
+        if min(float(p.std()) for p in pictures) < 5 or np.array_equal(pictures[0], pictures[1]):
+            raise InfraError("the renderer returns empty pictures; run zetta doctor")
+
+
+def _entropy(layout: Layout, seed: int) -> tuple[int, int]:
+    """Return what a scene is drawn from.
+
+    Raises:
+        ConfigError: there is no such init.
+    """
+    if not isinstance(layout, Init):
+        return _SAMPLES, seed
+    if not 0 <= layout.k < tasks.INIT_COUNT:
+        raise ConfigError(f"a robocasa task has the inits 0-{tasks.INIT_COUNT - 1}, got {layout}")
+    return _INITS, layout.k

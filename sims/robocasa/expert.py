@@ -1,0 +1,153 @@
+"""Scripted experts of bundled kitchens: for plumbing and as a yardstick.
+
+They read simulator truth. They use nothing but what any environment with landmarks tells, so they
+drive an environment in another process as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Final, Protocol, runtime_checkable
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from zetta.runtime.core import Action, Array, Env, Landmark, Look, Motion, Outcome, Sense
+from zetta.runtime.errors import ConfigError
+from zetta.sims.robocasa.robot import ACTION, REST
+
+NEAR_M, NEAR_RAD = 0.01, 0.08
+PATIENCE: Final = 100
+"""Ticks that one way may take."""
+FINGER_TICKS: Final = 15
+PULL_TILT, PUSH_TILT = np.deg2rad(75.0), np.deg2rad(60.0)
+"""Tilt of the hand from straight down towards a front that it pulls or pushes."""
+_STEP_M, _STEP_RAD = 0.05, 0.5
+_GAIN: Final = 1.0
+_UP: Final = np.array([0.0, 0.0, 1.0])
+_Way = Generator[Action | Look, Sense, Sense]
+
+
+@runtime_checkable
+class Surveyed(Env, Protocol):
+    """An environment that tells where every named thing is."""
+
+    def landmarks(self) -> tuple[Landmark, ...]:
+        """Return simulator truth about every named thing of the scene."""
+        ...
+
+
+def expert_motion(env: Env, noise: float, seed: int) -> Motion:
+    """Return the expert of the task that `env` has been reset to.
+
+    Args:
+        env: an environment of robocasa, here or in another process.
+        noise: standard deviation of the noise on its translations, of 1.
+        seed: of the noise.
+
+    Raises:
+        ConfigError: there is no expert for this task.
+    """
+    if not isinstance(env, Surveyed) or env.spec.name != "robocasa":
+        raise ConfigError(f"robocasa's experts drive its environments, not a {type(env).__name__}")
+    said = env.observe().instruction.lower()
+    handles = [mark for mark in env.landmarks() if mark.name.startswith("handle of")]
+    if len(handles) != 1 or "drawer" not in said:
+        raise ConfigError(
+            f"no scripted expert covers {said!r}; there is one for OpenDrawer and one for "
+            "CloseDrawer"
+        )
+    expert = _Expert(env, noise, np.random.default_rng(seed))
+    return expert.pull() if said.startswith("open") else expert.push()
+
+
+class _Expert:
+    """Moves the hand from point to point."""
+
+    def __init__(self, env: Surveyed, noise: float, rng: np.random.Generator) -> None:
+        self._env, self._noise, self._rng = env, noise, rng
+        self._grip = ACTION.gripper_open
+
+    def pull(self) -> Motion:
+        """Pinch the handle of a drawer and pull."""
+        sense = Sense(self._env.observe().proprio)
+        handle = self._handle()
+        out = _outward(handle)
+        turn = _facing(out, PULL_TILT, across_up=True)
+        if self._aside(sense, handle) > 0.0:  # else the last joint meets its end
+            turn = turn * Rotation.from_euler("z", np.pi)
+        before = handle.position + 0.16 * out
+        sense = yield from self._go(sense, before, turn, within=0.03)
+        sense = yield from self._go(sense, handle.position + 0.012 * out, turn)
+        sense = yield from self._set_grip(sense, ACTION.gripper_close)
+        for _ in range(3 * PATIENCE):
+            hand = sense.proprio.arms[0].ee_pos
+            beside = self._handle().position - hand
+            beside -= float(beside @ out) * out
+            sense = yield self._row(sense, hand + 0.04 * out + beside, turn)
+        return Outcome(True, "the drawer was pulled")
+
+    def push(self) -> Motion:
+        """Push the handle of a drawer until nothing moves any more."""
+        sense = Sense(self._env.observe().proprio)
+        handle = self._handle()
+        out = _outward(handle)
+        turn = _facing(out, PUSH_TILT, across_up=False)
+        self._grip = ACTION.gripper_close
+        sense = yield from self._go(sense, handle.position + 0.15 * out, turn, within=0.03)
+        for _ in range(2 * PATIENCE):
+            goal = self._handle().position - 0.05 * out
+            sense = yield self._row(sense, goal, turn)
+        return Outcome(True, "the drawer was pushed")
+
+    def _handle(self) -> Landmark:
+        return next(m for m in self._env.landmarks() if m.name.startswith("handle of"))
+
+    def _aside(self, sense: Sense, handle: Landmark) -> float:
+        """Return how far to the left of the robot a handle is, metres."""
+        base = sense.proprio.base
+        assert base is not None
+        left = np.array([-np.sin(base[2]), np.cos(base[2])])
+        return float((handle.position[:2] - base[:2]) @ left)
+
+    def _go(self, sense: Sense, point: Array, turn: Rotation, within: float = NEAR_M) -> _Way:
+        """Bring the hand to a pose."""
+        for _ in range(PATIENCE):
+            arm = sense.proprio.arms[0]
+            left = (turn * Rotation.from_quat(arm.ee_quat).inv()).magnitude()
+            if np.linalg.norm(point - arm.ee_pos) < within and left < NEAR_RAD:
+                break
+            sense = yield self._row(sense, point, turn)
+        return sense
+
+    def _row(self, sense: Sense, point: Array, turn: Rotation) -> Action:
+        """Return the action that leads towards a pose."""
+        arm = sense.proprio.arms[0]
+        shift = _GAIN * (point - arm.ee_pos) / _STEP_M
+        shift /= max(1.0, float(np.linalg.norm(shift)))
+        left = (turn * Rotation.from_quat(arm.ee_quat).inv()).as_rotvec() / _STEP_RAD
+        left /= max(1.0, float(np.linalg.norm(left)))
+        shift += self._rng.normal(0.0, self._noise, 3)
+        row = np.array([*shift, *left, self._grip, *REST])
+        return np.asarray(np.clip(row, ACTION.low, ACTION.high))
+
+    def _set_grip(self, sense: Sense, grip: float) -> _Way:
+        self._grip = grip
+        for _ in range(FINGER_TICKS):
+            sense = yield np.array([*[0.0] * 6, grip, *REST])
+        return sense
+
+
+def _outward(mark: Landmark) -> Array:
+    return np.array([np.cos(mark.yaw), np.sin(mark.yaw), 0.0])
+
+
+def _facing(out: Array, tilt: float, across_up: bool) -> Rotation:
+    """Return the orientation of a hand that points against `out` and down.
+
+    Its y axis, along which the fingers open, stands upright or lies level.
+    """
+    z = -out * np.sin(tilt) - _UP * np.cos(tilt)
+    level = np.cross(_UP, out)
+    y = np.cross(z, level) if across_up else level
+    return Rotation.from_matrix(np.column_stack([np.cross(y, z), y, z]))

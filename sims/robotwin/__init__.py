@@ -1,0 +1,1 @@
+"""RoboTwin 2.0 behind the protocol of `runtime.core`, in a virtual environment of its own."""
