@@ -20,6 +20,14 @@ from zetta.sims import gym_names  # noqa: E402
 from zetta.sims.gym import GymWorld  # noqa: E402
 
 PICK, TWO_ARMS = "zetta/toy_pick-0-v0", "zetta/toy_two_arm-0-v0"
+APART = (
+    "zetta/robosuite_one_arm-0-v0",
+    "zetta/robosuite_two_arm-0-v0",
+    "zetta/robocasa_bundled-0-v0",
+    pytest.param("zetta/maniskill-1-v0", marks=pytest.mark.vulkan),
+    pytest.param("zetta/robotwin_blocks-0-v0", marks=pytest.mark.vulkan),
+)
+"""Tasks of simulators of environments of their own."""
 
 
 @pytest.fixture
@@ -109,6 +117,12 @@ def test_a_blind_one_draws_nothing_and_unknown_cameras_are_refused() -> None:
         gymnasium.make(PICK, cameras=("frnt",))
 
 
+def sim_of(name: str) -> str:
+    """Return the simulator of a name."""
+    suite = name.split("/")[1].rsplit("-", 2)[0]
+    return next(sim for sim, suites in gym_names.suites().items() if suite in suites)
+
+
 def vector(name: str, mode: str, **vector_kwargs: str) -> tuple[dict[str, np.ndarray], list[str]]:
     """Return what two side by side see after three ticks, and what they are asked to do."""
     worlds = gymnasium.make_vec(
@@ -158,9 +172,9 @@ def test_several_of_libero_run_in_one_vector() -> None:
 @pytest.mark.sims
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("name", ["zetta/robosuite_one_arm-0-v0", "zetta/robosuite_two_arm-0-v0"])
-def test_several_of_robosuite_run_in_one_vector(name: str) -> None:
-    installed("robosuite")
+@pytest.mark.parametrize("name", APART)
+def test_several_apart_run_in_one_vector(name: str) -> None:
+    installed(sim_of(name))
     vectors_agree(name)
 
 
@@ -183,7 +197,7 @@ def test_the_names_of_libero_are_those_of_its_catalogue() -> None:
 @pytest.mark.sims
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("name", ["zetta/robosuite_one_arm-0-v0", "zetta/robosuite_two_arm-0-v0"])
-def test_robosuite_passes_gymnasiums_checker(name: str) -> None:
-    installed("robosuite")
+@pytest.mark.parametrize("name", APART)
+def test_simulators_apart_pass_gymnasiums_checker(name: str) -> None:
+    installed(sim_of(name))
     checked(name)
