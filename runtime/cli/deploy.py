@@ -27,6 +27,7 @@ from zetta.runtime.cli.eyes import eyes, looks_at
 from zetta.runtime.cli.home import home_library
 from zetta.runtime.cli.recovery_budgets import budgets, skill_time, with_time
 from zetta.runtime.cli.sight import Sight, check_finder, localizer_of
+from zetta.runtime.cli.waypoints import check_ticks
 from zetta.runtime.core import (
     Arbiter,
     Env,
@@ -211,6 +212,7 @@ def deploy(
         )
     if name == NO_BUNDLE and not shown:
         return Deployment(PolicyOnly())
+    check_ticks(env.spec, spec.suite, "critics, skills and signals")
     finder = localizer_of(spec.options, spec.sim, spec.sensing)
     at_home.check_thresholds(spec, env.spec, bundle_of(spec.bundle), control, finder, policy)
     bundle, roles = _calibrated(spec), roles_or_none(scene.task.instruction)

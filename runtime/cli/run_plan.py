@@ -77,11 +77,11 @@ DEFAULTS: Final[Mapping[str, Defaults]] = {
     ),
     "robotwin": Defaults(
         suite="robotwin_blocks",
-        policy="random",
+        policy="random@left,right",
         building="about 10 s",
         next=(
             "zetta drive --sim robotwin --task stack_blocks_two --agent scripted",
-            "zetta run --sim robotwin --suite robotwin_blocks_qpos --policy random",
+            "zetta run --sim robotwin --task 4 --policy oracle/expert --sensing oracle",
             "zetta run --sim robotwin --list",
         ),
     ),
