@@ -205,11 +205,8 @@ def deploy(
     """
     control, name = split_bundle(spec.bundle)
     shown = spec.options.get("signals") == "yes"
-    if candidate is not None and (control or not shown):
-        raise ConfigError(
-            "a candidate is ordered in episodes with every signal and without a control; "
-            "set the option signals to 'yes' and name a plain bundle, for the snapshot too"
-        )
+    if candidate is not None:
+        _check_ordered(control, shown)
     if name == NO_BUNDLE and not shown:
         return Deployment(PolicyOnly())
     check_ticks(env.spec, spec.suite, "critics, skills and signals")
@@ -238,13 +235,13 @@ def deploy(
     skills = [with_time(_compiled(package, bundle, env, sight), times) for package in packages]
     ordered = [] if candidate is None else [_ordered(candidate, spec, env, sight)]
     monitor: Monitor
-    isolated = None
     if control == "random":
         monitor = _random_monitor(spec, scene)
     elif _isolates(spec):
-        monitor = isolated = _isolated_monitor(bundle, packages, env.spec.control_hz)
+        monitor = _isolated_monitor(bundle, packages, env.spec.control_hz)
     else:
         monitor = _monitor(bundle, skills, env.spec.control_hz)
+    isolated = monitor if isinstance(monitor, IsolatedMonitor) else None
     arbiter = SkillArbiter(
         monitor,
         {skill.name: skill for skill in (*skills, *ordered)},
@@ -254,6 +251,14 @@ def deploy(
         sham=control == "sham",
     )
     return Deployment(arbiter, signals, localizer, isolated=isolated)
+
+
+def _check_ordered(control: str, shown: bool) -> None:
+    if control or not shown:
+        raise ConfigError(
+            "a candidate is ordered in episodes with every signal and without a control; "
+            "set the option signals to 'yes' and name a plain bundle, for the snapshot too"
+        )
 
 
 def skills_on_call(
