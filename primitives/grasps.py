@@ -43,6 +43,12 @@ class HandGeometry:
     """Half width of the hand across it."""
     empty: float = 0.0025
     """An opening up to this after closing means that nothing is held."""
+    least_pull: float = 0.03
+    """A drawer that moves less was not opened."""
+    longest_pull: float = 0.145
+    """How far a drawer is pulled at most: at their end stops, bars slip out of the fingers."""
+    longest_push: float = 0.25
+    """How far one is pushed at most."""
     reach: ReachModel | None = None
     """Tells how far the arm is stretched; None where it need not be minded."""
 
@@ -50,16 +56,15 @@ class HandGeometry:
 PANDA = HandGeometry(reach=panda_reach)
 """The Franka Panda with its own hand."""
 PIN_FINGERS = HandGeometry(
-    finger_below=0.010,
-    finger_thick=0.014,
-    finger_half_width=0.007,
-    hand_half_along=0.054,
+    finger_below=0.010, finger_thick=0.014, finger_half_width=0.007, hand_half_along=0.054,
     hand_half_across=0.007,
-)
+)  # fmt: skip
 """Two thin fingers without a palm, as the toy has them."""
-_OF_PANDAS = ("libero", "maniskill", "robocasa", "robosuite", "robotwin", "twin")
+_OF_PANDAS = ("libero", "maniskill", "robosuite", "robotwin", "twin")
+_DEEP_DRAWERS = replace(PANDA, least_pull=0.31, longest_pull=0.34, longest_push=0.45)
+"""Drawers of kitchens count as open when they are out that far."""
 HANDS: Mapping[str, HandGeometry] = MappingProxyType(
-    {**dict.fromkeys(_OF_PANDAS, PANDA), "toy": PIN_FINGERS}
+    {**dict.fromkeys(_OF_PANDAS, PANDA), "robocasa": _DEEP_DRAWERS, "toy": PIN_FINGERS}
 )
 """Hands by `EnvSpec.name`."""
 _FRANKA = ("panda", "franka", "fr3")

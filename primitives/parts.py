@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from zetta.primitives.grasps import Surroundings, bottom_of, top_of
+from zetta.primitives.grasps import HandGeometry, Surroundings, bottom_of, top_of
 from zetta.primitives.motions import Arm, Arrival, Steps, cm, fly, go
 from zetta.primitives.motions_carrying import FUNNEL_RADIUS, funnel
 from zetta.primitives.motions_frames import (
@@ -29,18 +29,16 @@ from zetta.runtime.core import Array, Estimate, Outcome
 PULL_TILT = math.radians(70.0)
 """Tilt of the hand from straight down when it pinches a handle: it passes under what is above."""
 PUSH_TILT = math.radians(45.0)
-LONGEST_PULL = 0.145
-"""How far a drawer is pulled at most, metres: at their end stops, bars slip out of the fingers."""
-LONGEST_PUSH = 0.25
-"""How far one is pushed at most, metres."""
 SHORTEST_PULL = 0.03
-"""A drawer that moves less than this was not opened, metres."""
+"""A part that moved less than this was not worked, metres."""
 TWIST = 1.1
 """Angle by which a knob is twisted, radians."""
 _AHEAD = 0.03
 """How far the goal runs ahead of a hand that pulls or pushes: what bounds its force, metres."""
 _LEAD = 0.3
 """The same for a hand that twists, radians."""
+_ASKEW = 0.2
+"""A hand that is left turned by more than this at a handle cannot turn any further, radians."""
 _SLOW = 6e-4
 """A hand that gets on by less than this in a tick is stopped, metres."""
 _FLAT = 0.035
@@ -59,32 +57,56 @@ def outward(part: Estimate) -> Array:
 
 
 def pull(arm: Arm, part: Estimate) -> Steps[Outcome]:
-    """Pinch a handle and pull until it stops or is far enough; once more if it slipped away."""
-    outcome = yield from _pull_once(arm, part)
+    """Pinch a handle and pull until it stops or is far enough; once more if it slipped away.
+
+    An arm that got no further has met the end of a joint: it then takes the handle with its fingers
+    the other way round.
+    """
+    across = _across(arm, part)
+    outcome, stuck = yield from _pull_once(arm, part, across)
     now = arm.estimate(part.role)
     if outcome.completed or now is None or now.t <= part.t:
         return outcome
-    return (yield from _pull_once(arm, now))
+    return (yield from _pull_once(arm, now, -across if stuck else across))[0]
 
 
-def _pull_once(arm: Arm, part: Estimate) -> Steps[Outcome]:
-    """Pinch a handle, one finger above and one below it, and pull."""
+def _across(arm: Arm, part: Estimate) -> Array:
+    """Return the way in which the fingers open on a handle, or its opposite. Shape (3,).
+
+    Beside a mobile base, the wrist of its Panda has room on one side only: that finger is below
+    which is the right one of a hand that points down, for a handle to the right of the base.
+    """
+    across = outward(part) * math.cos(PULL_TILT) - UP * math.sin(PULL_TILT)
+    base = arm.sense.proprio.base
+    if base is None:
+        return nearer_sign(across, arm.rotation)
+    way = part.position[:2] - base[:2]
+    return across if math.cos(base[2]) * way[1] < math.sin(base[2]) * way[0] else -across
+
+
+def _pull_once(arm: Arm, part: Estimate, across: Array) -> Steps[tuple[Outcome, bool]]:
+    """Pinch a handle, one finger above and one below it, and pull.
+
+    Returns:
+        How it ended, and whether the arm met the end of a joint.
+    """
     out = outward(part)
     axis = -out * math.sin(PULL_TILT) + DOWN * math.cos(PULL_TILT)
-    across = out * math.cos(PULL_TILT) - UP * math.sin(PULL_TILT)
-    rotation = facing(nearer_sign(across, arm.rotation), axis)
+    rotation = facing(across, axis)
     point = part.position + 0.004 * axis
     arm.closing = False
     arrival = yield from line_up(arm, point, rotation, good_enough=0.015)
     if not arrival.reached:
         yield from go(arm, arm.position - 0.08 * axis, rotation, within=0.03, turn_within=0.5)
         yield from arm.look(part.role)
-        return arrival.outcome("the handle")
+        return arrival.outcome("the handle"), arrival.turn_left > _ASKEW
     grip = yield from squeeze(arm, point, rotation)
-    outcome, moved = grip_outcome(grip), 0.0
+    outcome, moved, slipped = grip_outcome(grip), 0.0, False
     if grip.holding:
-        moved, slipped = yield from _slide(arm, out, rotation, LONGEST_PULL, Grip(arm))
-        outcome = _opened(moved, "the handle slipped out of the fingers after" if slipped else "")
+        moved, slipped = yield from _slide(arm, out, rotation, arm.hand.longest_pull, Grip(arm))
+        trouble = "the handle slipped out of the fingers after" if slipped else ""
+        outcome = _opened(moved, trouble, arm.hand)
+    stuck = not slipped and SHORTEST_PULL < moved < arm.hand.least_pull
     yield from release(arm, wide=0.05)
     away = arm.position - 0.10 * axis + 0.03 * UP
     yield from go(arm, away, rotation, within=0.03, turn_within=0.5)
@@ -93,14 +115,15 @@ def _pull_once(arm: Arm, part: Estimate) -> Steps[Outcome]:
     if now is not None and now.t > part.t and grip.holding:
         seen = float((now.position - part.position) @ out)
         if outcome.completed or seen >= SHORTEST_PULL:
-            return _opened(seen, "" if outcome.completed else f"{outcome.reason}; it moved")
-    return outcome
+            trouble = "" if outcome.completed else f"{outcome.reason}; it moved"
+            return _opened(seen, trouble, arm.hand), stuck
+    return outcome, stuck
 
 
-def _opened(moved: float, trouble: str) -> Outcome:
-    if moved < SHORTEST_PULL:
+def _opened(moved: float, trouble: str, hand: HandGeometry) -> Outcome:
+    if moved < hand.least_pull:
         return Outcome(False, f"{trouble or 'it did not open: the handle moved'} {cm(moved)}")
-    if trouble and moved < 0.5 * LONGEST_PULL:
+    if trouble and moved < 0.5 * hand.longest_pull:
         return Outcome(False, f"{trouble} {cm(moved)}")
     return Outcome(True, f"{trouble or 'pulled it open by'} {cm(moved)}")
 
@@ -137,9 +160,9 @@ def press(arm: Arm, part: Estimate) -> Steps[Outcome]:
     arrival = yield from go(arm, front, rotation, within=0.02, turn_within=0.3)
     if arrival.short > 0.04:
         return arrival.outcome("the front of the handle")
-    moved, _ = yield from _slide(arm, -out, rotation, LONGEST_PUSH)
+    moved, _ = yield from _slide(arm, -out, rotation, arm.hand.longest_push)
     yield from go(arm, arm.position + 0.06 * out + 0.02 * UP, rotation, within=0.02, turn_within=1)
-    if moved >= LONGEST_PUSH:
+    if moved >= arm.hand.longest_push:
         return Outcome(False, f"pushed {cm(moved)} and nothing stopped the hand")
     return Outcome(True, f"pushed {cm(moved)} until it stopped")
 

@@ -160,9 +160,8 @@ def check_spec_is_consistent(s: Subject) -> None:
     assert all(low < high for low, high in zip(action.low, action.high, strict=True))
     if action.kind in ("delta_pose", "target_pose"):
         assert action.arms_size == 7 * len(spec.arms)
-    resting = zip(
-        action.low[action.arms_size :], action.rest, action.high[action.arms_size :], strict=True
-    )
+    size = action.arms_size
+    resting = zip(action.low[size:], action.rest, action.high[size:], strict=True)
     assert all(low <= rest <= high for low, rest, high in resting)
     assert action.gripper_open != action.gripper_close
     assert spec.control_hz > 0

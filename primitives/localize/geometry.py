@@ -2,7 +2,8 @@
 
 It knows names made of a colour, a size, a direction and a shape: "red cube", "big blue block",
 "left plate". Made for plain things on a table: the toy, the twin arm, cubes and cans of robosuite
-and ManiSkill, and blocks under a real depth camera. What needs reading a label it does not know.
+and ManiSkill, and blocks under a real depth camera; and the handles of drawers and doors
+(`geometry_handles.py`). What needs reading a label it does not know.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 
 from zetta.primitives.localize.clouds import Cloud, HandShape, clouds
 from zetta.primitives.localize.geometry_colours import WORDS, likeness
+from zetta.primitives.localize.geometry_handles import find_handles, names_a_handle
 from zetta.primitives.localize.geometry_segments import Segment, find_support, segments
 from zetta.primitives.localize.geometry_solids import Form, Solid, fit, proportions
 from zetta.primitives.localize.heights import Workspace, without_arm
@@ -125,11 +127,15 @@ class GeometryFinder:
 
     def find(self, observation: Observation, names: Sequence[str]) -> tuple[Sighting, ...]:
         """Return every thing that fits a name; names that it cannot read are absent."""
+        handles = [name for name in dict.fromkeys(names) if names_a_handle(name)]
+        seen: tuple[Sighting, ...] = ()
+        if handles:
+            seen = find_handles(self._clouds(observation), observation.proprio, handles)
         wanted = {n: d for n in dict.fromkeys(names) if (d := _description(n)) is not None}
         if not wanted:
-            return ()
+            return seen
         patches = _merged([p for c in self._clouds(observation) for p in self._patches(c)])
-        found: list[Sighting] = []
+        found = list(seen)
         for name, description in wanted.items():
             own = [s for p in patches if (s := p.sighting(name, description)) is not None]
             found += _selected(own, description, self._view)

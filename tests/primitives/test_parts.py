@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
-from zetta.primitives.grasps import PIN_FINGERS
+from zetta.primitives.grasps import PANDA, PIN_FINGERS
 from zetta.primitives.motions_frames import DOWN, facing, matrix_of, travel_of, turned
-from zetta.primitives.parts import LONGEST_PULL, TWIST
+from zetta.primitives.parts import TWIST
 from zetta.primitives.robot import Robot
 from zetta.runtime.core import (
     Action,
@@ -125,7 +125,7 @@ def test_a_drawer_is_pulled_along_the_outward_axis_as_far_as_it_shall() -> None:
     outcome = bench.run(robot().pull("part"))
 
     assert outcome.completed
-    assert bench.estimates["part"].position[1] == pytest.approx(0.1 + LONGEST_PULL, abs=0.03)
+    assert bench.estimates["part"].position[1] == pytest.approx(0.1 + PANDA.longest_pull, abs=0.03)
     assert outcome.reason.startswith("pulled it open by 1")
     assert bench.position[1] > bench.estimates["part"].position[1] + 0.05, "the hand is clear of it"
 
