@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ import pytest
 
 from zetta.runtime import registry
 from zetta.runtime.cli.graphics import choose_graphics
+from zetta.runtime.cli.sims_check import device
 from zetta.runtime.cli.sims_venv import apart, venv_of
+from zetta.runtime.cli.vulkan import draws_with_vulkan
 from zetta.runtime.core import Simulator
 from zetta.sims.remote import lent_program
 
@@ -22,7 +25,23 @@ def installed(name: str) -> Simulator:
     if venv.state != "ready":
         pytest.skip(f"{name} is not installed; install it with: {venv.fix}")
     choose_graphics(name)
+    missing = _no_device(name)
+    if missing:
+        pytest.skip(missing)
     return apart(name, registry.simulator(name))
+
+
+BLIND_AS_WELL = {"robotwin"}
+"""Simulators that draw with Vulkan and build worlds without a device too."""
+
+
+@cache
+def _no_device(name: str) -> str:
+    """Return which device a simulator lacks, and what brings one; empty where it is not needed."""
+    if not draws_with_vulkan(name) or name in BLIND_AS_WELL:
+        return ""
+    found = device(venv_of(name))
+    return "" if found.state == "ok" else f"{found.detail}; bring one with: {found.fix}"
 
 
 def told_by(name: str, script: Path) -> Any:

@@ -35,7 +35,7 @@ def build(task: ManiSkillTask) -> Any:
 
     Raises:
         ConfigError: there is no such task, its robot is no Panda, or its assets are missing.
-        InfraError: no Vulkan device.
+        InfraError: no Vulkan device that draws.
     """
     with quiet():
         import gymnasium
@@ -43,6 +43,7 @@ def build(task: ManiSkillTask) -> Any:
         import torch
         from mani_skill.utils.registration import REGISTERED_ENVS
 
+        _check_device()
         mani_skill.logger.setLevel(logging.ERROR)
         torch.set_num_threads(1)  # a world is small; more threads only fight for the cores
         module, _, name = task.name.rpartition(":")
@@ -63,9 +64,7 @@ def build(task: ManiSkillTask) -> Any:
                 **robot,
             ).unwrapped
         except RuntimeError as error:
-            if "rendering device" in str(error):
-                raise InfraError(NO_DEVICE) from error
-            raise InfraError(f"ManiSkill cannot build {task.name}: {error}") from error
+            raise ConfigError(f"ManiSkill cannot build {task.name} here: {error}") from error
         except (KeyError, AssertionError, TypeError, NotImplementedError, OSError) as error:
             raise ConfigError(
                 f"{task.name} cannot be built with one Panda arm that takes {CONTROL_MODE}: {error}"
@@ -95,6 +94,15 @@ def outcome(env: Any) -> tuple[bool, bool]:
     """Return whether ManiSkill says that the task is solved, and whether it is lost."""
     told = env.get_info()
     return bool(told.get("success", False)), bool(told.get("fail", False))
+
+
+def _check_device() -> None:
+    import sapien
+
+    try:
+        sapien.render.RenderSystem()
+    except RuntimeError as error:
+        raise InfraError(f"{NO_DEVICE} ({error})") from error
 
 
 def _check_assets(registered: Any) -> None:

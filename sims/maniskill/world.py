@@ -80,7 +80,7 @@ def _points(actor: Any) -> Array:
     if points:
         return np.concatenate(points)
     for part in entity.components:  # what nothing touches is only drawn
-        if hasattr(part, "compute_global_aabb_tight"):
+        if getattr(part, "render_shapes", None):
             low, high = np.asarray(part.compute_global_aabb_tight(), np.float64)
             return np.asarray((low + high) / 2 + _CORNERS * (high - low) / 2)
     return place[None, :3, 3]
