@@ -22,7 +22,7 @@ from zetta.hw_drivers.arm_messages import (
     opened,
     sealed,
 )
-from zetta.hw_drivers.arm_person import hello
+from zetta.hw_drivers.arm_person import hello, what_is_stopped
 from zetta.hw_drivers.arm_setup import ArmSetup
 from zetta.hw_drivers.arm_sockets import Newest
 from zetta.hw_drivers.camera_sources import open_camera
@@ -73,6 +73,7 @@ def check_arm(
             _guard(welcome),
             _clock(offset),
             *_states(beside(url, welcome.state_port), welcome, offset, trouble, keys),
+            *_stop(url, keys),
         ]
     finally:
         dealer.close()
@@ -193,6 +194,18 @@ def _states(
         _mode(last.reading),
         *units(last.reading, welcome.arm),
     ]
+
+
+def _stop(url: str, keys: ClientKeys | None) -> list[Finding]:
+    """Name the stop that is latched, as the person who clears it has to."""
+    try:
+        latched = what_is_stopped(url, keys)
+    except (InfraError, SpecMismatch) as error:
+        return [Finding("stop", "note", str(error))]
+    if latched is None:
+        return []
+    said = f"{latched.said}; look at the arm, then: zetta arms clear {url} --by YOUR-NAME --stop"
+    return [Finding("stop", "wrong", f"{said} {latched.stop}")]
 
 
 def _mode(reading: ArmReading) -> Finding:

@@ -6,6 +6,7 @@ None of it takes hold of the arm.
 from __future__ import annotations
 
 import contextlib
+import secrets
 from dataclasses import dataclass
 from typing import Final
 
@@ -38,6 +39,16 @@ class Waiting:
     token: str
     said: str
     """Who asks for what, to be read before it is approved."""
+
+
+@dataclass(frozen=True, slots=True)
+class Latched:
+    """A stop that is latched."""
+
+    stop: str
+    """Its id, which a clear names."""
+    said: str
+    """Why, to be read before it is cleared."""
 
 
 def hello(dealer: Dealer, robot: str, within_s: float) -> Welcome:
@@ -75,36 +86,87 @@ def stop_endpoint(url: str, keys: ClientKeys | None) -> str:
         dealer.close()
 
 
-def press_stop(dealer: Dealer, by: str, reason: str) -> None:
-    """Stop the arm behind the stop socket of `dealer`.
+def press_stop(dealer: Dealer, by: str, reason: str, token: str = "") -> str:
+    """Stop the arm behind the stop socket of `dealer`; return the id of the stop.
+
+    Args:
+        dealer: connected to that socket.
+        by: who stops.
+        reason: why.
+        token: what all messages of this stop share; one is made up without it.
 
     Raises:
         Timeout: it did not confirm; use the emergency stop.
     """
+    token = token or secrets.token_hex(8)
+    given = {"by": by[:MAX_NAME], "reason": reason[:200], "token": token}
     for _ in range(STOP_TRIES):
         with contextlib.suppress(Timeout, ConnectionLost):
-            dealer.call("stop", {"by": by[:MAX_NAME], "reason": reason[:200]}, STOP_WITHIN_S)
-            return
+            return stop_id(dealer.call("stop", given, STOP_WITHIN_S))
     raise Timeout(
         f"{dealer.endpoint} did not confirm the stop within {STOP_TRIES * STOP_WITHIN_S:g} s; "
         "press the emergency stop of the robot"
     )
 
 
-def clear_stop(url: str, by: str, keys: ClientKeys | None = None, within_s: float = 2.0) -> str:
+def stop_id(answer: object) -> str:
+    """Return the id of a stop in the answer to it; empty where an older server tells none."""
+    match answer:
+        case {"stop": str(stop)}:
+            return stop
+    return ""
+
+
+def what_is_stopped(
+    url: str, keys: ClientKeys | None = None, within_s: float = 2.0
+) -> Latched | None:
+    """Return the stop that is latched, or for which the arm stopped by itself; None without one.
+
+    Raises:
+        SpecMismatch: the server does not tell, for it is of another version.
+        Timeout: nobody answers.
+    """
+    dealer = Dealer(url, keys)
+    try:
+        return _latched(dealer, within_s)
+    finally:
+        dealer.close()
+
+
+def clear_stop(
+    url: str,
+    by: str,
+    keys: ClientKeys | None = None,
+    within_s: float = 2.0,
+    stop: str = "",
+) -> str:
     """Clear a latched stop, as the person `by`, and return why the arm was stopped.
 
     Whoever held the arm does not hold it any more.
 
+    Args:
+        url: the command socket of the arm.
+        by: name of the person; it is recorded.
+        keys: where the server asks for them.
+        within_s: how long each answer is waited for.
+        stop: id of the stop that the person saw; empty for the one that is latched when asked.
+
     Raises:
         ConfigError: nobody's name is given.
+        SafetyStop: another stop than `stop` is latched, or what was sent still moves.
+        SpecMismatch: the server is of another version.
         Timeout: nobody answers.
     """
     if not by.strip():
         raise ConfigError("say who clears the stop: a person looked at the arm and takes it on")
     dealer = Dealer(url, keys)
     try:
-        match dealer.call("clear", {"by": by.strip()[:MAX_NAME]}, within_s):
+        if not stop:
+            latched = _latched(dealer, within_s)
+            if latched is None:
+                return ""
+            stop = latched.stop
+        match dealer.call("clear", {"by": by.strip()[:MAX_NAME], "stop": stop}, within_s):
             case {"cleared": str(reason)}:
                 return reason
         raise SpecMismatch(f"{url} answered clear with something else")
@@ -157,6 +219,22 @@ def approve_waiting(
         return waiting
     finally:
         dealer.close()
+
+
+def _latched(dealer: Dealer, within_s: float) -> Latched | None:
+    try:
+        answer = dealer.call("stopped", {}, within_s)
+    except (Timeout, ConnectionLost):
+        raise
+    except InfraError as error:  # it does not know the question
+        raise SpecMismatch(
+            f"{dealer.endpoint} does not say which stop is latched ({error}); install the same "
+            "version of zetta on both sides"
+        ) from error
+    match answer:
+        case {"stop": str(stop), "said": str(said)}:
+            return Latched(stop, said) if said else None
+    raise SpecMismatch(f"{dealer.endpoint} answered stopped with something else")
 
 
 def _waiting(dealer: Dealer, within_s: float) -> Waiting | None:

@@ -158,7 +158,8 @@ class ArmServer:
                 self._listen()
                 self._act()
             except Exception as error:  # boundary: an arm must not be left alone by a bug
-                self._latch.set(f"the robot's side broke: {explained(error)}")
+                broke = f"the robot's side broke: {explained(error)}"
+                self._latch.set(broke, broke)
                 self._guard.stop(self._latch.reason, self._clock(), "server")
             self._look_after()
 
@@ -228,6 +229,7 @@ class ArmServer:
     def _read(self) -> None:
         try:
             self._reading, self._trouble = self._side.read(), ""
+            self._latch.watch(self._reading)
         except InfraError as error:
             self._trouble = str(error)
             self._hold(self._trouble)
@@ -239,7 +241,7 @@ class ArmServer:
         try:
             self._lead.tick(self._reading, self._clock())
         except SafetyStop as stop:
-            self._halt(str(stop), "guard")
+            self._halt(str(stop), "guard", str(stop))
             return
         except InfraError as error:
             self._trouble = str(error)
@@ -248,14 +250,15 @@ class ArmServer:
         if self._lead.following:
             self._holding = ""
 
-    def _halt(self, reason: str, by: str) -> None:
-        """Stop the arm first; the guard, and the latch, which may write a file, come then."""
+    def _halt(self, reason: str, by: str, token: str) -> str:
+        """Stop the arm, then the guard; latch, which may write a file; return the stop's id."""
         self._counts["stops"] += not self._latch.reason  # it is sent more than once to be sure
         try:
             self._side.stop()
         finally:
             self._guard.stop(reason, self._clock(), by)
-            self._latch.set(reason)
+            stop = self._latch.set(reason, token)
+        return stop
 
     def _publish(self) -> None:
         if self._reading is None:
@@ -305,10 +308,11 @@ class ArmServer:
         """Answer the stop channel, where a stop needs no lease, no session and no version."""
         if request.do != "stop":
             raise SpecMismatch(f"this socket is for stops, got {request.do!r:.40}")
-        reason = str(request.given.get("reason", ""))[:200]
-        by = str(request.given.get("by", ""))[:200] or "somebody"
-        self._halt(f"stopped by {by}: {reason or 'no reason given'}", by)
-        return {"stopped": True}
+        names = ("by", "reason", "token")
+        by, reason, token = (str(request.given.get(name, ""))[:200] for name in names)
+        by = by or "somebody"
+        stop = self._halt(f"stopped by {by}: {reason or 'no reason given'}", by, token)
+        return {"stopped": True, "stop": stop}
 
     def _asked(self, request: Request) -> object | None:
         given, now = request.given, self._clock()
@@ -334,8 +338,10 @@ class ArmServer:
                 if self._ownership.holds(text_of(given, "lease"), now):
                     self._ownership.end()
                 return {"released": True}
+            case "stopped":
+                return {"stop": self._latch.stop, "said": self._latch.said}
             case "clear":
-                return self._clear(name_of(given, "by"), now)
+                return self._clear(name_of(given, "by"), given.get("stop"), now)
             case "waiting":
                 return {"waiting": self._lead.waiting, "said": self._lead.said()}
             case "approve":
@@ -355,11 +361,9 @@ class ArmServer:
         if text_of(given, "session") != self._session:
             raise ConnectionLost("the server of the arm was restarted; connect again")
 
-    def _clear(self, by: str, now: float) -> object:
-        """Clear a latched stop. Nobody holds the arm afterwards: commands must be made anew."""
-        was = self._latch.reason
-        if not was and self._reading is not None and self._reading.mode == "stopped":
-            was = self._reading.reason or "the arm had stopped itself"
+    def _clear(self, by: str, stop: object, now: float) -> object:
+        """Clear the stop of that id. Nobody holds the arm afterwards: commands are made anew."""
+        was = self._latch.named(stop)
         if was:
             self._guard.clear(by, now)  # first: it refuses while what it sent still moves
             self._ownership.end()

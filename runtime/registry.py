@@ -31,6 +31,8 @@ POLICIES: Mapping[str, str] = {
     "toy/reach-clumsy": "zetta.runtime.policies.toy_reach:load",
     "twin/reach": "zetta.runtime.policies.twin_reach:load",
     "twin/reach-clumsy": "zetta.runtime.policies.twin_reach:load",
+    "robosuite/reach": "zetta.runtime.policies.robosuite_reach:load",
+    "robosuite/reach-clumsy": "zetta.runtime.policies.robosuite_reach:load",
     "openpi:": "zetta.runtime.foreign.openpi_client:load",
     "gr00t:": "zetta.runtime.foreign.gr00t_client:load",
     "random": "zetta.runtime.policies.random_actions:load",

@@ -5,9 +5,9 @@ environment is made: `gymnasium.make("zetta.sims.gym:zetta/libero_object-0-v0")`
 
 Observations are a dictionary of arrays: a picture for each camera (`(height, width, 3)` uint8,
 upright), and for each arm `NAME_state`: position (3, metres), orientation (4, xyzw), opening of
-the gripper (metres) and its rate (m/s), then the joint positions (radians). Actions are rows of
-`EnvSpec.action`. The reward of a step is 1 where the goal holds and 0 elsewhere; simulator truth
-is in neither of them.
+the gripper (metres) and its rate (m/s), then the joint positions (radians); `base` is where a
+mobile base stands (x, y, yaw). Actions are rows of `EnvSpec.action`. The reward of a step is 1
+where the goal holds and 0 elsewhere; simulator truth is in neither of them.
 """
 
 from __future__ import annotations
@@ -92,17 +92,20 @@ class GymWorld(gymnasium.Env[Observed, npt.NDArray[np.float32]]):
             f"{name}_state": spaces.Box(-np.inf, np.inf, _state(arm).shape, np.float32)
             for name, arm in zip(spec.arms, first.proprio.arms, strict=True)
         }
+        if first.proprio.base is not None:
+            parts["base"] = spaces.Box(-np.inf, np.inf, (3,), np.float32)
         for name in self._cameras:
             camera = spec.camera(name)
             shape = (camera.height, camera.width, 3)
             parts[name] = spaces.Box(0, 255, shape, np.uint8)
         self.observation_space = cast("spaces.Space[Observed]", spaces.Dict(parts))
         self._ended = True
+        self._said = self._env.observe().instruction
 
     @property
     def instruction(self) -> str:
-        """What the robot is asked to do."""
-        return self._world.task.instruction
+        """What the robot is asked to do; where scenes are worded one by one, in this episode."""
+        return self._said
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -116,6 +119,7 @@ class GymWorld(gymnasium.Env[Observed, npt.NDArray[np.float32]]):
         drawn = int(self.np_random.integers(_LARGEST_SEED))
         layout = _layout(options or {}, self._world.init_count)
         step = self._env.reset(Scene(self._world.task, layout, drawn))
+        self._said = self._env.observe().instruction
         self._ended = False
         return self._observed(step), dict(self._told(step))
 
@@ -150,6 +154,8 @@ class GymWorld(gymnasium.Env[Observed, npt.NDArray[np.float32]]):
         spec = self._env.spec
         arms = zip(spec.arms, step.proprio.arms, strict=True)
         found: Observed = {f"{name}_state": _state(arm) for name, arm in arms}
+        if step.proprio.base is not None:
+            found["base"] = np.array(step.proprio.base, np.float32)
         if self._cameras:
             images = self._env.observe(self._cameras).images
             found |= {name: np.array(images[name]) for name in self._cameras}

@@ -6,6 +6,7 @@ is stopped again and has to confirm it (`arms_stopping`).
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -34,14 +35,15 @@ def command(
     Exit 0 only if all confirmed. This is no emergency stop: it needs the network and the computer
     beside the robot.
     """
-    under_way = telegraph(urls or [], setup or [], keys, reason)
+    token = os.urandom(8).hex()
+    under_way = telegraph(urls or [], setup or [], keys, reason, token)
     from zetta.runtime.cli.arms_stopping import places, stop_all  # while the message travels
 
     try:
         found, wrong = places(urls or [], setup or [], keys)
         for result in wrong:
             _say(result)
-        results = [*stop_all(found, reason, _say), *wrong]
+        results = [*stop_all(found, reason, _say, token), *wrong]
     finally:
         for socket in under_way:
             socket.close(0)
@@ -51,6 +53,7 @@ def command(
                 "arm": r.url,
                 "stopped": not r.said,
                 "said": r.said,
+                "stop": r.stop or None,
                 "ms": round(1000.0 * r.after_s, 1),
             }
             for r in results
@@ -68,4 +71,5 @@ def _say(result: Stopped) -> None:
         output.answer(
             f"{result.url}: stopped; look at the arm, then: "
             f"zetta arms clear {result.url} --by YOUR-NAME"
+            + (f" --stop {result.stop}" if result.stop else "")
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import secrets
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from zetta.hw_drivers.arm_messages import COMMAND_PORT, STOP_PORT, beside, port_of
-from zetta.hw_drivers.arm_person import ASK_WITHIN_S, STOP_WITHIN_S, hello, press_stop
+from zetta.hw_drivers.arm_person import ASK_WITHIN_S, STOP_WITHIN_S, hello, press_stop, stop_id
 from zetta.hw_drivers.arm_setup import read_setup
 from zetta.runtime.cli.arms_options import client_keys
 from zetta.runtime.cli.arms_telegram import BY
@@ -28,6 +29,15 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class Wish:
+    """A stop of all of them."""
+
+    reason: str
+    token: str
+    """What all its messages share: more than one is sent, and it is one stop."""
+
+
+@dataclass(frozen=True, slots=True)
 class Stopped:
     """What became of one arm."""
 
@@ -36,10 +46,12 @@ class Stopped:
     """Empty if it confirmed the stop; otherwise why it may be moving."""
     after_s: float
     """From the wish to its end."""
+    stop: str = ""
+    """Its id, which a clear names; empty where an older server tells none."""
 
 
 def stop_all(
-    places: Sequence[Place], reason: str, told: Callable[[Stopped], None]
+    places: Sequence[Place], reason: str, told: Callable[[Stopped], None], token: str = ""
 ) -> list[Stopped]:
     """Stop all arms, each in a thread of its own: one that does not answer delays no other.
 
@@ -47,10 +59,12 @@ def stop_all(
         places: the arms.
         reason: everybody is told.
         told: called with what became of each, as soon as it is known, by one thread.
+        token: what all messages of this stop share.
     """
     results: queue.SimpleQueue[Stopped] = queue.SimpleQueue()
+    wish = Wish(reason, token or secrets.token_hex(8))
     for place in places:
-        threading.Thread(target=_stop, args=(place, reason, results)).start()
+        threading.Thread(target=_stop, args=(place, wish, results)).start()
     ended = []
     for _ in places:
         ended.append(results.get())
@@ -58,34 +72,34 @@ def stop_all(
     return ended
 
 
-def _stop(place: Place, reason: str, results: queue.SimpleQueue[Stopped]) -> None:
+def _stop(place: Place, wish: Wish, results: queue.SimpleQueue[Stopped]) -> None:
     began = time.monotonic()
     try:
-        said = _press(place, reason)
+        said, stop = _press(place, wish)
     except ZettaError as error:
-        said = str(error)
-    results.put(Stopped(place.url, said, time.monotonic() - began))
+        said, stop = str(error), ""
+    results.put(Stopped(place.url, said, time.monotonic() - began, stop))
 
 
-def _press(place: Place, reason: str) -> str:
-    """Stop one arm; return why it is not sure that it was stopped, or nothing.
+def _press(place: Place, wish: Wish) -> tuple[str, str]:
+    """Stop one arm; return why it is not sure that it was stopped, or nothing, and the stop's id.
 
     Raises:
         ZettaError: its server refuses to talk to us.
     """
     usual = beside(place.url, port_of(place.url) + STOP_PORT - COMMAND_PORT)
-    said = ["not asked"]
-    first = threading.Thread(target=lambda: said.append(_pressed(place, usual, reason, False)))
+    came = [("not asked", "")]
+    first = threading.Thread(target=lambda: came.append(_pressed(place, usual, wish, False)))
     first.start()
     try:
         told = _told(place) or usual
         # Another program may stand at the usual place: what it confirms proves nothing.
-        refused = _pressed(place, told, reason) if told != usual else ""
+        elsewhere = _pressed(place, told, wish) if told != usual else None
     finally:
         first.join()
-    if told == usual and said[-1]:
-        refused = _pressed(place, usual, reason)
-    return refused
+    if elsewhere is not None:
+        return elsewhere
+    return _pressed(place, usual, wish) if came[-1][0] else came[-1]
 
 
 def _told(place: Place) -> str:
@@ -99,19 +113,21 @@ def _told(place: Place) -> str:
         asked.close()
 
 
-def _pressed(place: Place, endpoint: str, reason: str, tries: bool = True) -> str:
-    """Send the stop to an endpoint, until it is confirmed or once; return what went wrong."""
+def _pressed(place: Place, endpoint: str, wish: Wish, tries: bool = True) -> tuple[str, str]:
+    """Send the stop to an endpoint, until it is confirmed or once.
+
+    Returns what went wrong, or nothing, and the id of the stop.
+    """
     dealer = Dealer(endpoint, place.keys)
     try:
         if tries:
-            press_stop(dealer, BY, reason)
-        else:
-            dealer.call("stop", {"by": BY, "reason": reason[:200]}, STOP_WITHIN_S)
+            return "", press_stop(dealer, BY, wish.reason, wish.token)
+        given = {"by": BY, "reason": wish.reason[:200], "token": wish.token}
+        return "", stop_id(dealer.call("stop", given, STOP_WITHIN_S))
     except ZettaError as error:
-        return str(error)
+        return str(error), ""
     finally:
         dealer.close()
-    return ""
 
 
 def places(

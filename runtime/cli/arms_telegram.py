@@ -24,26 +24,26 @@ BY = "zetta arms estop"
 
 
 def telegraph(
-    urls: Sequence[str], setups: Sequence[Path], keys: Path | None, reason: str
+    urls: Sequence[str], setups: Sequence[Path], keys: Path | None, reason: str, token: str
 ) -> list[zmq.Socket[bytes]]:
     """Send the stop to every arm that can be made out; keep the sockets until the end."""
     declared = [found for path in setups if (found := _declared(path)) is not None]
     sockets = []
     for url, own in [*((url, None) for url in urls), *declared]:
         with contextlib.suppress(zmq.ZMQError, OSError, ValueError, KeyError, TypeError):
-            sockets.append(_send(url, keys or own, reason))
+            sockets.append(_send(url, keys or own, telegram(reason, token)))
     return sockets
 
 
-def telegram(reason: str) -> bytes:
-    """Return the stop as bytes."""
-    given = {"by": BY, "reason": reason[:200]}
+def telegram(reason: str, token: str) -> bytes:
+    """Return the stop as bytes; by `token` it is known as the one that is sent again."""
+    given = {"by": BY, "reason": reason[:200], "token": token}
     message = {"protocol": PROTOCOL, "id": 1, "do": "stop", "given": given}
     packed: bytes = msgpack.packb(message)
     return packed
 
 
-def _send(url: str, keys: Path | None, reason: str) -> zmq.Socket[bytes]:
+def _send(url: str, keys: Path | None, message: bytes) -> zmq.Socket[bytes]:
     host, _, port = url.rpartition(":")
     socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.DEALER)
     try:
@@ -54,7 +54,7 @@ def _send(url: str, keys: Path | None, reason: str) -> zmq.Socket[bytes]:
             socket.curve_publickey = known["public"].encode()
             socket.curve_secretkey = known["secret"].encode()
         socket.connect(f"{host}:{int(port) + STOP_AFTER_COMMAND}")
-        socket.send(telegram(reason), zmq.NOBLOCK)
+        socket.send(message, zmq.NOBLOCK)
     except BaseException:
         socket.close(0)
         raise

@@ -25,6 +25,7 @@ from zetta.runtime.cli.deploy import Deployment, skills_on_call
 from zetta.runtime.cli.drive_demonstrations import DemonstrationSaver
 from zetta.runtime.cli.eyes import eyes, looking
 from zetta.runtime.cli.sight import Sight
+from zetta.runtime.cli.waypoints import check_ticks
 from zetta.runtime.core import (
     Camera,
     Env,
@@ -73,6 +74,7 @@ def driven(
         InfraError: the finder's weights cannot be read.
     """
     assert is_agent(spec)
+    check_ticks(env.spec, spec.suite, "semantic commands")
     roles = roles_or_none(scene.task.instruction)
     sight = Sight(spec, env, roles)
     made = make_agent(spec, scene) if agent is None else None

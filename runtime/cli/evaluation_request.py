@@ -17,7 +17,7 @@ from zetta.runtime.cli.number_lists import (
     parse_numbers,
 )
 from zetta.runtime.cli.options import check_options
-from zetta.runtime.cli.run_plan import DEFAULTS
+from zetta.runtime.cli.run_plan import DEFAULTS, meant_tasks
 from zetta.runtime.core import SENSING_LEVELS, Init, Layout, RunSpec, Sampled, Sensing, Simulator
 from zetta.runtime.errors import ConfigError, suggest
 from zetta.runtime.evaluation_plan import Arm, Evaluation, arms_of
@@ -142,7 +142,7 @@ def _tasks(typed: Typed, simulator: Simulator) -> tuple[tuple[str, int], ...]:
                 f"(zetta run --sim {typed.sim} --list shows all)"
             )
         sizes.add(known[suite])
-        indices = parse_numbers(typed.tasks, "--tasks") if typed.tasks else range(known[suite])
+        indices = meant_tasks(typed.tasks or "all", simulator, suite)
         found.extend((suite, index) for index in indices)
     if not typed.tasks and len(sizes) > 1:
         raise ConfigError(

@@ -20,7 +20,7 @@ from zetta.runtime.cli.evolve_rollouts import Rollouts, workers_of
 from zetta.runtime.cli.evolve_strips import keep_strips, strips_of
 from zetta.runtime.cli.evolve_world import SimWorld
 from zetta.runtime.cli.options import EXPERT, check_options
-from zetta.runtime.cli.run_plan import task_numbers
+from zetta.runtime.cli.run_plan import meant_tasks
 from zetta.runtime.core import RunSpec, Sampled, Sensing
 from zetta.runtime.errors import ConfigError, suggest
 from zetta.runtime.records import to_json
@@ -193,11 +193,10 @@ def _after(number: int, judged: Judged) -> None:
 
 def _tasks(wish: Wish) -> tuple[int, ...]:
     simulator = find_simulator(wish.sim)
-    count = simulator.suites().get(wish.suite)
-    if count is None:
+    if wish.suite not in simulator.suites():
         find_scene(simulator, RunSpec(wish.sim, wish.suite, 0, Sampled()))  # says what there is
         raise ConfigError(f"{wish.sim} has no suite {wish.suite!r}")
-    return task_numbers(wish.tasks or "all", count, "--tasks")
+    return meant_tasks(wish.tasks or "all", simulator, wish.suite)
 
 
 def _base(wish: Wish, tasks: tuple[int, ...]) -> RunSpec:

@@ -21,7 +21,7 @@ from zetta.runtime.cli.evolve_world import outcome_of
 from zetta.runtime.cli.home import home_library
 from zetta.runtime.cli.number_lists import named_values
 from zetta.runtime.cli.options import check_options
-from zetta.runtime.cli.run_plan import task_numbers
+from zetta.runtime.cli.run_plan import meant_tasks
 from zetta.runtime.cli.scene_keys import folder_key
 from zetta.runtime.core import RunSpec, Sampled
 from zetta.runtime.errors import ConfigError, suggest
@@ -72,13 +72,14 @@ def command(
             f"--scenes and --workers are at least 1 and --margin is a share; got {scenes}, "
             f"{workers}, {margin:g}"
         )
-    known = find_simulator(sim).suites()
+    simulator = find_simulator(sim)
+    known = simulator.suites()
     if suite not in known:
         raise ConfigError(f"{sim} has no suite {suite!r}; {suggest(suite, known)}")
     loaded = load_bundle(pinned(bundle, home_library()), library=home_library())
     if not loaded.packages:
         raise ConfigError(f"the bundle {bundle!r} has no skill that could be left out")
-    numbers = task_numbers(tasks or "all", known[suite], "--tasks")
+    numbers = meant_tasks(tasks or "all", simulator, suite)
     base = RunSpec(
         sim, suite, numbers[0], Sampled(), policy=policy or default_policy(sim),
         bundle=_without(loaded, ""), sensing=sensing_level(sensing),

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from zetta.primitives.agent.cockpit import TurnRecord
 from zetta.runtime.cli import output
 from zetta.runtime.core import Tick
-from zetta.runtime.episode_log import LoggedEpisode
+from zetta.runtime.episode_log import LoggedEpisode, read_episode
 
 _NUMBER: Final = re.compile(r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?")
 
@@ -51,10 +52,22 @@ def stretch_lines(record: LoggedEpisode) -> Iterator[str]:
     ]
     if rows:
         yield output.table(["ticks", "from s", "who", "what became of it"], rows)
-    verdicts = [tick.guard.partition(":")[0] for tick in record.ticks if tick.guard]
-    counted = ", ".join(f"{verdicts.count(v)} {v}" for v in sorted(set(verdicts)))
-    said = f"by the safety kernel {counted}" if counted else "none changed by a safety kernel"
+    said = kernel_said(record.ticks) or "none changed by a safety kernel"
     yield f"of {len(record.ticks)} actions {said}"
+
+
+def kernel_said(ticks: Sequence[Tick]) -> str:
+    """Return how many actions a safety kernel did not let pass as asked; empty for none."""
+    verdicts = [tick.guard.partition(":")[0] for tick in ticks if tick.guard]
+    counted = ", ".join(f"{verdicts.count(v)} {v}" for v in sorted(set(verdicts)))
+    return f"by the safety kernel {counted}" if counted else ""
+
+
+def kernel_line(folder: Path) -> str:
+    """Return the same of a logged episode, and where the reasons are; empty for none."""
+    ticks = read_episode(folder).ticks
+    said = kernel_said(ticks)
+    return f"of {len(ticks)} actions {said}; why: zetta replay {folder}" if said else ""
 
 
 def stretches_json(record: LoggedEpisode) -> list[output.Json]:

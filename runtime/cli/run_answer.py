@@ -16,6 +16,7 @@ from zetta.runtime.cli.assemble import find_scene
 from zetta.runtime.cli.deploy import bundle_of
 from zetta.runtime.cli.graphics import choose_graphics
 from zetta.runtime.cli.output import Json
+from zetta.runtime.cli.replay_text import kernel_line
 from zetta.runtime.cli.run_episodes import (
     RESULT,
     EpisodeReport,
@@ -207,6 +208,8 @@ def tell(answer: Answer, wishes: Wishes) -> None:
         for line in verification_lines(judged, arm):
             output.answer(line)
     last = reports[-1]
+    if arm and last.log is not None and (line := kernel_line(Path(last.log))):
+        output.answer(line)
     if arm and scored:
         output.answer(
             "an arm does not know whether its task is done; who saw it says: zetta critics judge "

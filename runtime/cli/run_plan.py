@@ -12,7 +12,7 @@ from zetta.runtime.cli.assemble import find_scene
 from zetta.runtime.cli.at_home import with_stored
 from zetta.runtime.cli.deploy import bundle_of
 from zetta.runtime.cli.home import home_library
-from zetta.runtime.cli.number_lists import named_values, parse_numbers
+from zetta.runtime.cli.number_lists import named_values, parse_names, parse_numbers
 from zetta.runtime.core import Init, Layout, RunSpec, Sampled, Sensing, Simulator
 from zetta.runtime.errors import ConfigError, suggest
 from zetta.sims.apart import NamesTasks
@@ -77,11 +77,11 @@ DEFAULTS: Final[Mapping[str, Defaults]] = {
     ),
     "robotwin": Defaults(
         suite="robotwin_blocks",
-        policy="random",
+        policy="random@left,right",
         building="about 10 s",
         next=(
             "zetta drive --sim robotwin --task stack_blocks_two --agent scripted",
-            "zetta run --sim robotwin --suite robotwin_blocks_qpos --policy random",
+            "zetta run --sim robotwin --task 4 --policy oracle/expert --sensing oracle",
             "zetta run --sim robotwin --list",
         ),
     ),
@@ -176,11 +176,10 @@ def plan(wishes: Wishes, simulator: Simulator) -> tuple[RunSpec, ...]:
     if wishes.instruction is not None:
         wishes, first = _instructed(wishes, first, simulator)
     first = with_stored(first, simulator, bundle_of(first.bundle))
-    suites = simulator.suites()
-    count = suites.get(first.suite, 1)
+    tasks = wishes.tasks or str(defaults.task)
     specs = [
         _episode(replace(first, task=task), i)
-        for task in _tasks(wishes.tasks or str(defaults.task), simulator, first.suite, count)
+        for task in meant_tasks(tasks, simulator, first.suite, "--task")
         for i in range(wishes.episodes)
     ]
     if registry.is_arm(first.sim) and len(specs) > 1:
@@ -263,11 +262,18 @@ def _episode(spec: RunSpec, i: int) -> RunSpec:
     return replace(spec, seed=spec.seed + i)
 
 
-def _tasks(text: str, simulator: Simulator, suite: str, count: int) -> tuple[int, ...]:
-    """Return the tasks that are meant: numbers, all, or one by its name where tasks have names."""
+def meant_tasks(
+    text: str, simulator: Simulator, suite: str, option: str = "--tasks"
+) -> tuple[int, ...]:
+    """Return the tasks that are meant: numbers, all, or names where the suite's tasks have names.
+
+    Raises:
+        ConfigError: no such list, or no such name.
+    """
     if text[:1].isalpha() and text != "all" and isinstance(simulator, NamesTasks):
-        return (simulator.task_number(suite, text),)
-    return task_numbers(text, count)
+        return tuple(simulator.task_number(suite, name) for name in parse_names(text, option))
+    # A suite that does not exist is refused, with the nearest name, by who looks for the scene.
+    return task_numbers(text, simulator.suites().get(suite, 1), option)
 
 
 def task_numbers(text: str, count: int, option: str = "--task") -> tuple[int, ...]:

@@ -22,7 +22,7 @@ from zetta.runtime.cli.evaluation_request import (
 from zetta.runtime.cli.home import home_library
 from zetta.runtime.cli.number_lists import named_values
 from zetta.runtime.cli.options import check_options
-from zetta.runtime.cli.run_plan import task_numbers
+from zetta.runtime.cli.run_plan import meant_tasks
 from zetta.runtime.cli.scene_keys import folder_key
 from zetta.runtime.cli.worker_environment import pool_settings
 from zetta.runtime.core import Sampled, Simulator
@@ -155,7 +155,7 @@ def _bound(
             raise ConfigError(f"{sim} has no suite {suite!r}; {suggest(suite, known)}")
         if colon and not numbers:
             raise ConfigError(f"--to takes SUITE:TASKS such as {suite}:0-3, got {text!r}")
-        for index in task_numbers(numbers or "all", known[suite]):
+        for index in meant_tasks(numbers or "all", simulator, suite, "--to"):
             if (suite, index) in tasks:
                 raise ConfigError(f"--to names {suite} task {index} twice")
             why = why_not(package, roles_or_none(simulator.task(suite, index).instruction))

@@ -147,7 +147,7 @@ class TwinReach:
         arm, t = observation.proprio.arms[0], observation.proprio.t
         if self._aims is None:
             self._aims = self._look(observation, arm)
-            self._stage = "lift" if holding(arm) else "reach"
+            self._stage = "lift" if self._holds(arm) else "reach"
             self._since = t
         if self._aims is None:  # nothing is seen: stay, and look again
             return ActionChunk(np.tile([0.0] * 6 + [-1.0], (HORIZON, 1)), t)
@@ -169,6 +169,9 @@ class TwinReach:
     def close(self) -> None:
         """Free nothing."""
 
+    def _holds(self, arm: ArmState) -> bool:
+        return holding(arm)
+
     def _begin(self) -> None:
         self._aims, self._stage, self._since = None, "reach", 0.0
 
@@ -186,7 +189,7 @@ class TwinReach:
             observation.images[name], observation.depth[name], observation.cameras[name]
         )
         found = [named(seen, _COLOURS.get(c, c), shape) for c, shape in self._words[:2]]
-        if holding(arm):
+        if self._holds(arm):
             grasp = np.array(arm.ee_pos)
             grasp[2] = table + DEPTH_M
         elif found[0] is None:

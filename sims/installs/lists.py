@@ -29,12 +29,12 @@ class PackageList:
     draws_with: Literal["opengl", "vulkan"]
     assets: str
     """What must lie in a package's folder, as `MODULE:FOLDER,FOLDER`; empty where nothing must."""
-    accepts: str
-    """What a class must take, as `MODULE:CLASS:ARGUMENT`: it tells apart packages of one name and
-    version; empty where nothing must."""
     packages: tuple[str, ...]
     """Each pinned, `name==version`, in the order of installation."""
 
+    accepts: str = ""
+    """What a class must take, as `MODULE:CLASS:ARGUMENT`: it tells apart packages of one name and
+    version; empty where nothing must."""
     version_of: str = ""
     """The package whose version is the simulator's; empty where it is the last one."""
 

@@ -1,6 +1,6 @@
 """Pictures of a ManiSkill world, drawn when somebody looks.
 
-The cameras are the task's own, drawn larger, and for the table a second one from the side. The
+The cameras are the task's own, drawn larger, and for the table one from each side. The
 first picture of a process takes ten seconds of processor, while SAPIEN compiles its shaders.
 """
 
@@ -19,7 +19,9 @@ from zetta.sims.maniskill.tasks import ManiSkillTask
 SIZE: Final = 256
 SHADERS: Final = {"fast": "minimal", "full": "default"}
 """SAPIEN's shaders by render profile; `minimal` is ManiSkill's own choice."""
-_SIDE_EYE, _SIDE_TARGET, _SIDE_FOV = (0.35, -0.55, 0.55), (-0.05, 0.0, 0.05), 0.9
+_SIDES: Final = {"left": (0.40, 0.60, 0.60), "right": (0.40, -0.60, 0.60)}
+"""Our own cameras over the table, to the left and the right of the arm, metres."""
+_SIDE_TARGET, _SIDE_FOV = (-0.05, 0.0, 0.12), 0.9
 _FAR_M: Final = 10.0
 
 
@@ -88,12 +90,12 @@ class Pictures:
         for i, (name, config) in enumerate(world):
             ours = "agentview" if i == 0 else name
             self._add(ours, "world", Sensor(self._alike(config, ours, None), env.scene))
-        if on_a_table:
-            side = CameraConfig(
-                "zetta_side", look_at(_SIDE_EYE, _SIDE_TARGET), SIZE, SIZE, _SIDE_FOV, 0.01, 100,
+        for side, eye in _SIDES.items() if on_a_table else ():
+            ours = CameraConfig(
+                f"zetta_{side}", look_at(eye, _SIDE_TARGET), SIZE, SIZE, _SIDE_FOV, 0.01, 100,
                 shader_pack=self._shader,
             )  # fmt: skip
-            self._add("side", "world", Sensor(side, env.scene))
+            self._add(side, "world", Sensor(ours, env.scene))
         for i, (name, config) in enumerate(hands):
             ours = "wrist" if i == 0 else name
             robot = env.agent.robot

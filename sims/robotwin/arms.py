@@ -16,18 +16,19 @@ from zetta.runtime.arm_model import ArmModel
 from zetta.runtime.core import Action, ActionSpec, ArmState, Array, read_only
 from zetta.runtime.workspace import Box
 from zetta.sims.robotwin.engine import PHYSICS_HZ
-from zetta.sims.robotwin.tasks import ARMS, CONTROL_HZ, Acting
+from zetta.sims.robotwin.tasks import ARMS, Acting
 from zetta.sims.sapien_chain import Chain, matrix
 
 COLUMNS: Final = 7
-SUBSTEPS: Final = round(PHYSICS_HZ / CONTROL_HZ)
+SUBSTEPS: Final = (12, 13)
+"""Steps of RoboTwin's physics in a tick, by turns: 250 a second for 20 ticks."""
 _AXES = ("dx", "dy", "dz", "rx", "ry", "rz", "gripper")
-_SCALE = (0.02,) * 3 + (0.15,) * 3 + (1.0,)
+_SCALE = (0.025,) * 3 + (0.2,) * 3 + (1.0,)
 """Metres and radians per 1.0 at a fixed rate."""
 SHARE: Final = 0.7
 """Of what a tick asks for, how much it carries out: operational-space controllers end short too,
 and whoever tracks a goal counts on it (`runtime/tracking.py`)."""
-_MOST_RAD = 0.10
+_MOST_RAD = 0.125
 """By which a joint turns in a tick at most: 2.5 rad/s, about what the Panda's may."""
 _LEAD_RAD = 0.06
 """By which a joint's command may be ahead of it: an arm that is stopped pushes no harder."""
@@ -66,14 +67,16 @@ class Arms:
         ground = _TABLE_Z + float(self._task.table_z_bias)
         return Box((x0, y0, ground + _CLEAR), (x1, y1, ground + _HEIGHT))
 
-    def drive(self, row: Action) -> None:
+    def drive(self, row: Action, tick: int) -> None:
         """Advance one tick of the fixed rate; what exceeds the limits is clipped to them."""
+        steps = SUBSTEPS[tick % len(SUBSTEPS)]
         clipped = np.clip(row, -1.0, 1.0).reshape(len(self._arms), COLUMNS)
         ways = [arm.way(part) for arm, part in zip(self._arms, clipped, strict=True)]
-        for i in range(1, SUBSTEPS + 1):
+        for i in range(1, steps + 1):
             for arm, part, (start, goal) in zip(self._arms, clipped, ways, strict=True):
-                speed = (goal - start) * CONTROL_HZ
-                self._robot.set_arm_joints(start + (goal - start) * (i / SUBSTEPS), speed, arm.side)
+                way = goal - start
+                target, speed = start + way * (i / steps), way * (PHYSICS_HZ / steps)
+                self._robot.set_arm_joints(target, speed, arm.side)
                 self._robot.set_gripper((1.0 - part[6]) / 2.0, arm.side)
             self._task.scene.step()
 

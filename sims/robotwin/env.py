@@ -1,10 +1,10 @@
 """One RoboTwin task as an `Env`: exact resets, pictures on demand, snapshots by repetition.
 
-Two ways to act. At a fixed rate (25 Hz, ten steps of RoboTwin's physics) each arm takes a small
-translation and rotation in the frame of the world, which our own inverse kinematics turn into
-targets of RoboTwin's joint drives: critics, skills and semantic commands work as anywhere. Or an
-action is RoboTwin's own, one planned and timed motion: `Proprio.t` then counts actions, each as
-the sixteenth of a second that it stands for in a demonstration, whatever it took.
+Two ways to act. At a fixed rate (20 Hz, twelve or thirteen steps of RoboTwin's physics by turns)
+each arm takes a small translation and rotation in the frame of the world, which our own inverse
+kinematics turn into targets of RoboTwin's joint drives: critics, skills and semantic commands work
+as anywhere. Or an action is RoboTwin's own, one planned and timed motion: `Proprio.t` then counts
+actions, each as the 0.06 s that it stands for in a demonstration, whatever it took.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class RobotwinEnv:
         return self._outcome()
 
     def step(self, action: Action) -> Step:
-        """Advance one tick: 0.04 s, or one planned motion; what exceeds the limits is clipped.
+        """Advance one tick: 0.05 s, or one planned motion; what exceeds the limits is clipped.
 
         Raises:
             SpecMismatch: the action has the wrong length or is not finite.
@@ -203,10 +203,11 @@ class RobotwinEnv:
     def _act(self, row: Action) -> bool | None:
         """Carry out a row; return whether the goal held, None where it is asked for afterwards."""
         self._pictures.stale()
+        tick = len(self._done)
         self._done.append(row)
         acting = self._suite.acting
         if acting == "rate":
-            self._arms.drive(row)
+            self._arms.drive(row, tick)
             return None
         return self.engine.move(self._arms.engine_row(row, acting), acting)
 

@@ -22,8 +22,8 @@ from zetta.runtime.errors import ConfigError, suggest
 
 INIT_COUNT = 100
 """RoboTwin judges a policy on a hundred scenes of each task."""
-CONTROL_HZ = 25.0
-"""Ten steps of RoboTwin's physics (250 Hz) for a tick of the suites of a fixed rate."""
+CONTROL_HZ = 20.0
+"""Of the suites of a fixed rate: that of LIBERO, so that policies, thresholds and skills fit."""
 WAYPOINT_HZ = 250.0 / 15.0
 """RoboTwin keeps every fifteenth step of a demonstration: a waypoint stands for so much time."""
 Setting: TypeAlias = Literal["blocks", "clean", "randomized"]

@@ -74,7 +74,7 @@ def policy(name: str) -> Policy:
 
 
 def sentence(spec: PolicySpec) -> str:
-    if spec.name.startswith("twin/"):
+    if spec.name.startswith(("twin/", "robosuite/")):
         return "put the red cube on the yellow plate"
     return SENTENCES.get(
         spec.render_profile or "", "pick up the alphabet soup and place it in the basket"

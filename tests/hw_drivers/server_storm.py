@@ -13,7 +13,7 @@ from tests.hw_drivers.storms import Storm
 from zetta.hw_drivers.arm import ArmTarget, PoseTarget
 from zetta.hw_drivers.arm_guard import KernelGuard
 from zetta.hw_drivers.arm_limits import Limits, load_limits
-from zetta.hw_drivers.arm_messages import Command, Endpoints, command_to_wire, sealed
+from zetta.hw_drivers.arm_messages import ARM_PROTOCOL, Command, Endpoints, command_to_wire, sealed
 from zetta.hw_drivers.arm_server import ArmServer, ServerSettings
 from zetta.hw_drivers.audit import Changes
 from zetta.hw_drivers.decisions import AuditEntry, Decision
@@ -89,7 +89,7 @@ class ServerStorm:
         settings = ServerSettings(Endpoints.on(port=0), state_hz=20.0)
         self.server = ArmServer(self.side, guard, settings, clock=lambda: self.now)
         self.replies = Replies()
-        self.session = self.ask("hello", arm_protocol=2, robot="")["session"]
+        self.session = self.ask("hello", arm_protocol=ARM_PROTOCOL, robot="")["session"]
         self.lease, self.seq, self.asked = "", 0, 0
         self._take_hold()
 
@@ -169,7 +169,7 @@ class ServerStorm:
             )
             self._turn()
         if self.server._latch.reason and self.rng.random() < 0.2:
-            self.ask("clear", by="Ada")
+            self.ask("clear", by="Ada", stop=self.server._latch.stop)
             self._take_hold()
         if self.rng.random() < 0.7:
             return

@@ -117,7 +117,10 @@ def test_replay_tells_what_was_refused_and_what_the_kernel_made_of_it(
         assert "'pick bowl'" in capsys.readouterr().err  # at once, without a look at the log
         given = ("--arm", str(file), "--policy", "random", "--out", str(out / "run"))
         assert run(*given) == 0
-    capsys.readouterr()
+    log = out / "run" / "episodes" / "000"
+    said = capsys.readouterr().out
+    assert "of 10 actions by the safety kernel" in said
+    assert f"; why: zetta replay {log}" in said
     with pytest.raises(SystemExit) as ended:
         cli.main(["replay", str(out / "drive")])
     assert ended.value.code == 0

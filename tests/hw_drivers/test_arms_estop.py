@@ -57,8 +57,8 @@ def test_estop_of_nothing_says_what_is_missing(capsys: pytest.CaptureFixture[str
 
 
 def test_telegram_is_the_request_that_the_wire_would_make() -> None:
-    given = {"by": arms_telegram.BY, "reason": "smoke"}
-    assert [arms_telegram.telegram("smoke")] == request_frames(Request(1, "stop", given))
+    given = {"by": arms_telegram.BY, "reason": "smoke", "token": "t"}
+    assert [arms_telegram.telegram("smoke", "t")] == request_frames(Request(1, "stop", given))
     assert arms_telegram.PROTOCOL == PROTOCOL
     assert arms_telegram.STOP_AFTER_COMMAND == STOP_PORT - COMMAND_PORT
 
@@ -68,7 +68,7 @@ def test_telegram_alone_stops_an_arm_at_the_usual_place(tmp_path: Path) -> None:
     for keys, given in ((None, None), (read_server_keys(server_key), client_key)):
         side = SimpleSide()
         with served(side, endpoints=in_a_row(free_row()), keys=keys) as running:
-            sockets = arms_telegram.telegraph([running.url], [], given, "smoke")
+            sockets = arms_telegram.telegraph([running.url], [], given, "smoke", "t")
             until(lambda side=side: told(side) == ["stop"], "stopped")  # type: ignore[misc]
             for socket in sockets:
                 socket.close(0)
@@ -78,7 +78,7 @@ def test_telegram_of_a_set_up_needs_no_more_than_its_url(tmp_path: Path) -> None
     setup = tmp_path / "arm.toml"
     setup.write_text('url = "tcp://127.0.0.1:5801"\nunknown = 1\n')
     assert arms_telegram._declared(setup) == ("tcp://127.0.0.1:5801", None)
-    assert arms_telegram.telegraph(["x", "tcp://a:b"], [tmp_path / "none"], None, "r") == []
+    assert arms_telegram.telegraph(["x", "tcp://a:b"], [tmp_path / "none"], None, "r", "t") == []
 
 
 def test_what_the_message_does_not_need_is_not_imported() -> None:

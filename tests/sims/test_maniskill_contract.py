@@ -9,9 +9,9 @@ pytestmark = [pytest.mark.sims, pytest.mark.vulkan, pytest.mark.timeout(600)]
 
 
 class TestStackCube(EnvContract):
-    facts = Facts("maniskill", "maniskill", 1)
+    facts = Facts("maniskill", "maniskill", 1, turn=0.4)
 
 
 @pytest.mark.slow
 class TestPickCube(EnvContract):
-    facts = Facts("maniskill", "maniskill", 0)
+    facts = Facts("maniskill", "maniskill", 0, turn=0.4)

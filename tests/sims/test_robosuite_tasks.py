@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from zetta.primitives.roles import roles_or_none
-from zetta.runtime.cli.run_plan import Wishes, plan
+from zetta.runtime.cli.run_plan import Wishes, meant_tasks, plan
 from zetta.runtime.core import Init
 from zetta.runtime.errors import ConfigError
 from zetta.sims.apart import ApartSimulator, NamesTasks
@@ -55,5 +55,8 @@ def test_a_task_can_be_chosen_by_its_name(robosuite: RobosuiteSimulator) -> None
         Wishes("robosuite", suite="robosuite_one_arm", tasks="Stack", policy="random"), apart
     )
     assert [(spec.task, spec.layout) for spec in specs] == [(1, Init(0))]
+    assert meant_tasks("Stack,Lift", apart, "robosuite_one_arm") == (1, 0)
+    assert meant_tasks("0-2", apart, "robosuite_one_arm") == (0, 1, 2)
+    assert len(meant_tasks("all", apart, "robosuite_two_arm")) == 4
     with pytest.raises(ConfigError, match="Stak"):
         plan(Wishes("robosuite", suite="robosuite_one_arm", tasks="Stak", policy="random"), apart)

@@ -66,7 +66,13 @@ def held(venv: Venv) -> bool:
     return False
 
 
-@pytest.mark.parametrize("again", [False, True], ids=["anew", "over a whole one"])
+@pytest.mark.parametrize(
+    "again",
+    [
+        pytest.param(False, id="anew"),
+        pytest.param(True, id="over a whole one", marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize("step", STEPS)
 def test_a_kill_in_any_step_leaves_half_an_environment(steps: Path, step: str, again: bool) -> None:
     if again:
