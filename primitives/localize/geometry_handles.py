@@ -141,8 +141,9 @@ def _chosen(own: list[_Placed], word: str) -> _Placed | None:
         own = [p for p in own if (p.left > 0.0) == (word == "left")]
     if not own:
         return None
-    nearest = min(abs(p.left) for p in own)
-    stack = sorted((p for p in own if abs(p.left) < nearest + _STACKED), key=lambda p: -p.height)
+    nearest = min(own, key=lambda p: abs(p.left)).left
+    stack = [p for p in own if abs(p.left - nearest) < _STACKED]
+    stack.sort(key=lambda p: -p.height)
     if word == "bottom":
         return stack[-1]
     return stack[len(stack) // 2] if word == "middle" else stack[0]

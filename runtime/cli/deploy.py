@@ -212,9 +212,7 @@ def deploy(
         )
     if name == NO_BUNDLE and not shown:
         return Deployment(PolicyOnly())
-    check_ticks(env.spec, spec.suite, "critics, skills and signals")
-    finder = localizer_of(spec.options, spec.sim, spec.sensing)
-    at_home.check_thresholds(spec, env.spec, bundle_of(spec.bundle), control, finder, policy)
+    _check_here(spec, env, policy)
     bundle, roles = _calibrated(spec), roles_or_none(scene.task.instruction)
     sight = Sight(spec, env, roles)
     if control == "takeover":
@@ -254,6 +252,18 @@ def deploy(
         sham=control == "sham",
     )
     return Deployment(arbiter, signals, localizer, isolated=isolated)
+
+
+def _check_here(spec: RunSpec, env: Env, policy: PolicySpec | None) -> None:
+    """Refuse what cannot act in this very world.
+
+    Raises:
+        ConfigError: its ticks are too long, or thresholds were not made for it.
+    """
+    check_ticks(env.spec, spec.suite, "critics, skills and signals")
+    finder, control = localizer_of(spec.options, spec.sim, spec.sensing), split_bundle(spec.bundle)
+    bundle = bundle_of(spec.bundle)
+    at_home.check_thresholds(spec, env.spec, bundle, control[0], finder, policy)
 
 
 def skills_on_call(

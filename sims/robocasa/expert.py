@@ -20,8 +20,15 @@ NEAR_M, NEAR_RAD = 0.01, 0.08
 PATIENCE: Final = 100
 """Ticks that one way may take."""
 FINGER_TICKS: Final = 15
+BACK_M, FORTH_M, ASIDE_M = 0.35, 0.30, 0.25
+"""How far the base goes back and forth again to get to the outer side of a door, and how far beside
+its handle it then stands, metres."""
 PULL_TILT, PUSH_TILT = np.deg2rad(75.0), np.deg2rad(60.0)
 """Tilt of the hand from straight down towards a front that it pulls or pushes."""
+_SHUT: Final = 0.9999
+"""Cosine of the angle between a front and the wall that it closes."""
+_STUCK: Final = 0.25
+"""A base that is told less than this does not move: the friction of its wheels, m/s."""
 _STEP_M, _STEP_RAD = 0.05, 0.5
 _GAIN: Final = 1.0
 _UP: Final = np.array([0.0, 0.0, 1.0])
@@ -51,14 +58,19 @@ def expert_motion(env: Env, noise: float, seed: int) -> Motion:
     if not isinstance(env, Surveyed) or env.spec.name != "robocasa":
         raise ConfigError(f"robocasa's experts drive its environments, not a {type(env).__name__}")
     said = env.observe().instruction.lower()
-    handles = [mark for mark in env.landmarks() if mark.name.startswith("handle of")]
-    if len(handles) != 1 or "drawer" not in said:
-        raise ConfigError(
-            f"no scripted expert covers {said!r}; there is one for OpenDrawer and one for "
-            "CloseDrawer"
-        )
     expert = _Expert(env, noise, np.random.default_rng(seed))
-    return expert.pull() if said.startswith("open") else expert.push()
+    doors = {
+        ("open", "drawer"): expert.pull,
+        ("close", "drawer"): expert.push,
+        ("close", "cabinet"): expert.swing_shut,
+    }
+    for (verb, part), motion in doors.items():
+        if said.startswith(verb) and part in said and expert.handles():
+            return motion()
+    raise ConfigError(
+        f"no scripted expert covers {said!r}; there are ones for OpenDrawer, CloseDrawer and "
+        "CloseCabinet"
+    )
 
 
 class _Expert:
@@ -100,8 +112,74 @@ class _Expert:
             sense = yield self._row(sense, goal, turn)
         return Outcome(True, "the drawer was pushed")
 
+    def swing_shut(self) -> Motion:
+        """Roll to the outer side of each door and push it shut with the hand pointing ahead."""
+        sense = Sense(self._env.observe().proprio)
+        base = sense.proprio.base
+        assert base is not None
+        ahead = np.array([np.cos(base[2]), np.sin(base[2])])
+        self._grip = ACTION.gripper_close
+        for door in range(len(self.handles())):
+            sense = yield from self._swing(sense, ahead, door)
+        return Outcome(True, "the doors were pushed")
+
+    def _swing(self, sense: Sense, ahead: Array, door: int) -> _Way:
+        handle = self.handles()[door]
+        start, arm = sense.proprio.base, sense.proprio.arms[0]
+        assert start is not None
+        home = arm.ee_pos - np.append(start[:2], 0.0), Rotation.from_quat(arm.ee_quat)
+        out, turn = _outward(handle), _facing(-np.append(ahead, 0.0), np.pi / 2, across_up=True)
+        back = start[:2] - BACK_M * ahead
+        sense = yield from self._roll(sense, back)
+        beside = handle.position[:2] + ASIDE_M * out[:2]
+        left = np.array([-ahead[1], ahead[0]])
+        there = back + float((beside - back) @ left) * left
+        sense = yield from self._roll(sense, there)
+        sense = yield from self._roll(sense, there + FORTH_M * ahead)
+        low = np.array([0.0, 0.0, -0.13])
+        before = handle.position + 0.14 * out + low - 0.12 * np.append(ahead, 0.0)
+        sense = yield from self._go(sense, before, turn, within=0.05)
+        shut = 0
+        for _ in range(3 * PATIENCE):
+            handle = self.handles()[door]
+            goal = handle.position - 0.08 * _outward(handle) + low
+            sense = yield self._row(sense, goal, turn)
+            shut += float(-_outward(handle)[:2] @ ahead) > _SHUT
+            if shut > FINGER_TICKS:
+                break
+        away = sense.proprio.arms[0].ee_pos - 0.15 * np.append(ahead, 0.0)
+        sense = yield from self._go(sense, away, turn, within=0.03)
+        return (yield from self._tuck(sense, home))
+
+    def _tuck(self, sense: Sense, home: tuple[Array, Rotation]) -> _Way:
+        """Bring the hand back to where it was over the base, which has not turned."""
+        base = sense.proprio.base
+        assert base is not None
+        return (yield from self._go(sense, home[0] + np.append(base[:2], 0.0), home[1], 0.05))
+
+    def _roll(self, sense: Sense, point: Array) -> _Way:
+        """Roll the base to a point of the floor; the arm rides along."""
+        for _ in range(3 * PATIENCE):
+            base = sense.proprio.base
+            assert base is not None
+            way = point - base[:2]
+            if np.linalg.norm(way) < 0.03:
+                break
+            cosine, sine = np.cos(base[2]), np.sin(base[2])
+            ahead, left = cosine * way[0] + sine * way[1], cosine * way[1] - sine * way[0]
+            speed = np.clip(2.0 * np.array([ahead, left]), -0.4, 0.4)
+            speed += np.where(np.abs([ahead, left]) > 0.015, np.sign(speed) * _STUCK, -speed)
+            sense = yield np.array([*[0.0] * 6, self._grip, *speed, 0.0, 0.0, 1.0])
+        for _ in range(5):
+            sense = yield np.array([*[0.0] * 6, self._grip, *REST])
+        return sense
+
+    def handles(self) -> list[Landmark]:
+        """Return the handles of what the task is about, in a fixed order."""
+        return [m for m in self._env.landmarks() if m.name.startswith("handle of")]
+
     def _handle(self) -> Landmark:
-        return next(m for m in self._env.landmarks() if m.name.startswith("handle of"))
+        return self.handles()[0]
 
     def _aside(self, sense: Sense, handle: Landmark) -> float:
         """Return how far to the left of the robot a handle is, metres."""

@@ -35,6 +35,7 @@ PACKAGES: Final = ("rlinf-robotwin-runtime", "sapien", "mplib", "toppra", "numpy
 ASSETS: Final = "ROBOTWIN_ASSETS_ROOT"
 """Environment variable of this process: the folder that RoboTwin's downloads lie in."""
 OWN_ROBOT: Final = "aloha-agilex"
+_BACKGROUNDS: Final = "assets/background_texture"
 _CONFIGS: Final[Mapping[Setting, str]] = {
     "blocks": "demo_clean",
     "clean": "demo_clean",
@@ -73,7 +74,7 @@ class Engine:
         Raises:
             InfraError: assets or packages are missing.
         """
-        robot = _two_pandas() if suite.setting == "blocks" else _own_robot(_assets_root(own))
+        robot = _two_pandas() if suite.setting == "blocks" else _own_robot(_assets_root(own, suite))
         with _quiet():
             os.environ.setdefault("MPLCONFIGDIR", str(scratch_folder("matplotlib")))
             stand_ins.install()
@@ -105,6 +106,7 @@ class Engine:
             except unstable as error:
                 raise Unusable(str(error)) from error
         self.task.step_lim = None  # the budget is ours
+        self.task.crazy_random_light = 0  # it would change with each look
         if self._plans:
             _refuse_empty_plans(self.task.robot)
 
@@ -214,13 +216,18 @@ def _own_robot(root: Path) -> _Robot:
     return _Robot(OWN_ROBOT, folder, settings, one_body=True)
 
 
-def _assets_root(own: RobotwinTask) -> Path:
+def _assets_root(own: RobotwinTask, suite: Suite) -> Path:
     named = os.environ.get(ASSETS, "")
     if not named or not (Path(named) / "assets").is_dir():
         hint = "; without it try --suite robotwin_blocks" if own.bundled else ""
         raise InfraError(
             f"the task {own.name} on RoboTwin's own robot needs RoboTwin's downloads; get them "
             f"with: zetta sims assets robotwin{hint}"
+        )
+    if suite.setting == "randomized" and not (Path(named) / _BACKGROUNDS).is_dir():
+        raise InfraError(
+            f"{suite.name} needs RoboTwin's backgrounds, which are not below {named}; get them "
+            "with: zetta sims assets robotwin --part background_texture"
         )
     # RoboTwin's tasks read this one.
     os.environ["ASSETS_PATH"] = named

@@ -96,7 +96,7 @@ def settings() -> dict[str, object]:
         "joint_stiffness": 1000,
         "joint_damping": 200,
         "gripper_stiffness": 1000,
-        "gripper_damping": 200,
+        "gripper_damping": 100,
         "move_group": [HAND, HAND],
         "ee_joints": ["panda_hand_joint", "panda_hand_joint"],
         "arm_joints_name": [list(ARM_JOINTS)] * 2,

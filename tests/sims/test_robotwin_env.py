@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import robotwin_body
 from apart_sims import installed, told_by
+from env_contract import CHECKS, Subject
 
-from zetta.runtime.core import Init, Look, Scene, Sense, Simulator
+from zetta.runtime.core import Init, Look, Scene, Sense, Simulator, SnapshotEnv
 from zetta.runtime.errors import InfraError
 from zetta.sims.robotwin import tasks
 
@@ -57,6 +61,69 @@ def test_tasks_with_downloaded_objects_say_what_to_type(
         robotwin.make("robotwin_clean_qpos", 0)
     with pytest.raises(InfraError, match="try --suite robotwin_blocks"):
         robotwin.make("robotwin_clean", tasks.number("robotwin_clean", "stack_blocks_two"))
+
+
+def test_scenes_with_backgrounds_say_which_part_they_lack(
+    robotwin: Simulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    robotwin_body.write(tmp_path)
+    monkeypatch.setenv("ROBOTWIN_ASSETS_ROOT", str(tmp_path))
+    with pytest.raises(InfraError, match="--part background_texture"):
+        robotwin.make("robotwin_randomized_qpos", 0)
+
+
+def test_a_body_with_two_arms_of_six_joints_takes_fourteen_numbers(
+    robotwin: Simulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    robotwin_body.write(tmp_path)
+    monkeypatch.setenv("ROBOTWIN_ASSETS_ROOT", str(tmp_path))
+    suite = "robotwin_clean_qpos"
+    index = tasks.number(suite, "stack_blocks_two")
+    env = robotwin.make(suite, index)
+    begun = env.reset(Scene(robotwin.task(suite, index), Init(0))).proprio.arms
+    assert env.spec.action.size == 14
+    assert "another robot" not in env.spec.versions["comparable"]
+    assert begun[0].ee_pos[0] < 0.0 < begun[1].ee_pos[0]
+    row = np.concatenate([np.r_[arm.joint_pos, 1.0] for arm in begun])
+    row[0] += 0.2
+    row[13] = 0.0
+    moved = env.step(row).proprio.arms
+    env.close()
+    np.testing.assert_allclose(moved[0].joint_pos, row[:6], atol=0.01)
+    np.testing.assert_allclose(moved[1].joint_pos, row[7:13], atol=0.01)
+    assert moved[0].gripper_opening > 0.07
+    assert moved[1].gripper_opening < 0.04
+
+
+KEPT = (
+    "spec_is_consistent",
+    "first_step_describes_an_unsolved_start",
+    "time_advances_by_the_control_period",
+    "reset_forgets_every_history",
+    "records_stay_what_they_were",
+    "what_is_sensed_anew_is_what_the_step_said",
+    "bad_actions_are_refused_and_change_nothing",
+    "snapshot_continues_bit_exactly",
+    "scenes_of_another_task_are_refused",
+)
+"""Of the contract of environments, what asks for no pictures."""
+
+
+@pytest.fixture(scope="module")
+def planned(robotwin: Simulator) -> Iterator[Subject]:
+    """Worlds whose actions are planned motions."""
+    env, spare = (robotwin.make("robotwin_blocks_qpos", 0) for _ in range(2))
+    assert isinstance(env, SnapshotEnv)
+    assert isinstance(spare, SnapshotEnv)
+    yield Subject(robotwin, "robotwin_blocks_qpos", 0, env, spare)
+    env.close()
+    spare.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", KEPT)
+def test_planned_motions_keep_the_contract_of_environments(planned: Subject, name: str) -> None:
+    CHECKS[name](planned)
 
 
 @pytest.mark.parametrize("suite", ["robotwin_blocks", "robotwin_blocks_ee"])

@@ -18,7 +18,6 @@ from zetta.runtime.core import ActionSpec, EnvSpec
 from zetta.runtime.errors import ConfigError, InfraError
 from zetta.sims.apart import NamesTasks
 from zetta.sims.robotwin import panda, sight, tasks
-from zetta.sims.robotwin import simulator as module
 from zetta.sims.robotwin.simulator import RobotwinSimulator
 
 LIMITS = {
@@ -99,20 +98,6 @@ def test_sampled_scenes_never_meet_those_of_tables_or_demonstrations(
     assert init != sampled
     assert sampled != tasks.seed_of(None, seed, attempt + 1)
     assert init == tasks.seed_of(k, seed + 1, attempt)
-
-
-@pytest.mark.parametrize("found", ["0.1.2", None])
-def test_another_robotwin_is_refused_with_the_line_that_installs_it(
-    robotwin: RobotwinSimulator, monkeypatch: pytest.MonkeyPatch, found: str | None
-) -> None:
-    def version(name: str) -> str:
-        if found is None:
-            raise module.PackageNotFoundError(name)
-        return found
-
-    monkeypatch.setattr(module, "version", version)
-    with pytest.raises(InfraError, match="zetta sims install robotwin"):
-        robotwin.make("robotwin_blocks", 0)
 
 
 def test_the_robot_is_written_from_installed_shapes(
