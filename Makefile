@@ -19,7 +19,7 @@ TRAIN_EXTRAS := libero,drive,evolve,train,dev
 OPENPI_CLIENT := openpi-client==0.1.2
 
 # Simulators with virtual environments of their own, which `make test-sims` tests.
-SIMS := robosuite robocasa robotwin
+SIMS := maniskill robocasa robosuite robotwin
 
 # Headless rendering on Debian and Ubuntu: EGL with Mesa's software driver, OSMesa as second choice.
 DEBIAN_LIBS := libegl1 libegl-mesa0 libgl1-mesa-dri libgles2 libosmesa6 libgl1 libglib2.0-0 libusb-1.0-0

@@ -33,6 +33,11 @@ from zetta.runtime.core import (
 )
 from zetta.runtime.errors import ConfigError, InfraError, SpecMismatch
 from zetta.runtime.workspace import Box
+from zetta.sims.env_checks import (
+    check_cameras,
+    check_scene,
+    checked_row,
+)
 from zetta.sims.libero import arm, catalog, engine
 from zetta.sims.libero.landmarks import landmarks
 from zetta.sims.libero.rendering import Renderer, profile
@@ -112,11 +117,7 @@ class LiberoEnv:
             ConfigError: the scene belongs to another task, or its init state does not exist.
             InfraError: no sampled layout rests without the goal already holding.
         """
-        if (scene.task.suite, scene.task.index) != (self.task.suite, self.task.index):
-            raise ConfigError(
-                f"this environment is {self.task.suite}#{self.task.index}, the scene is of "
-                f"{scene.task.suite}#{scene.task.index}; make one environment for each task"
-            )
+        check_scene(self.task, scene)
         self.task = scene.task
         if isinstance(scene.layout, Init):
             self._reset_to_init(scene.layout.k, scene.seed)
@@ -148,11 +149,7 @@ class LiberoEnv:
         Raises:
             SpecMismatch: the action has the wrong length or is not finite.
         """
-        row = np.asarray(action, dtype=np.float64)
-        if row.shape != (ACTION.size,):
-            raise SpecMismatch(f"got an action of shape {row.shape}, expected ({ACTION.size},)")
-        if not np.isfinite(row).all():
-            raise SpecMismatch(f"got an action that is not finite: {row.tolist()}")
+        row = checked_row(action, ACTION.size)
         self._advance(row)
         self._tick += 1
         return self._outcome()
@@ -163,26 +160,10 @@ class LiberoEnv:
         Raises:
             ConfigError: unknown camera.
         """
-        unknown = [c for c in cameras if c not in CAMERAS]
-        if unknown:
-            raise ConfigError(f"unknown camera {unknown[0]!r}; known: {', '.join(CAMERAS)}")
-        images, depths, calibrations = {}, {}, {}
-        for name in cameras:
-            renderer = self._drawing()
-            rgb, metres = renderer.draw(CAMERAS[name], PICTURE_SIZE, PICTURE_SIZE, depth)
-            images[name] = read_only(rgb, np.uint8)
-            if metres is not None:
-                depths[name] = read_only(metres, np.float32)
-            calibrations[name] = renderer.calibration(
-                CAMERAS[name], name, PICTURE_SIZE, PICTURE_SIZE
-            )
-        return Observation(
-            self._proprio(),
-            self.task.instruction,
-            images,
-            depths,
-            calibrations,
-        )
+        check_cameras(cameras, CAMERAS)
+        named = {name: CAMERAS[name] for name in cameras}
+        sights = self._drawing().look(named, PICTURE_SIZE, depth) if named else ({}, {}, {})
+        return Observation(self._proprio(), self.task.instruction, *sights)
 
     def snapshot(self) -> bytes:
         """Return the complete state; restoring it continues bit-exactly."""
@@ -373,18 +354,8 @@ class LiberoEnv:
     def _drawing(self) -> Renderer:
         if self._renderer is None:
             self._renderer = Renderer(self._model, self._data, self._profile, PICTURE_SIZE)
-            self._check_pictures()
+            self._renderer.check(CAMERAS.values(), PICTURE_SIZE)
         return self._renderer
-
-    def _check_pictures(self) -> None:
-        # A broken context returns constant or equal frames without any error.
-        assert self._renderer is not None
-        pictures = [
-            self._renderer.draw(camera, PICTURE_SIZE, PICTURE_SIZE, depth=False)[0]
-            for camera in CAMERAS.values()
-        ]
-        if min(float(p.std()) for p in pictures) < 5 or np.array_equal(pictures[0], pictures[1]):
-            raise InfraError("the renderer returns empty pictures; run zetta doctor")
 
 
 def _thrown(drawn: Array, settled: Array) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy.typing as npt
 
 from zetta.runtime.core import Camera, Image, read_only
 from zetta.runtime.errors import ConfigError, InfraError, suggest
+from zetta.sims.env_checks import check_pictures
 from zetta.sims.libero.meshes import decimated
 
 
@@ -221,6 +223,33 @@ class Renderer:
         # OpenGL rows run from the bottom: this is the one place where pictures are turned.
         metres = None if buffer is None else self._metres(buffer[::-1])
         return np.ascontiguousarray(rgb[::-1]), metres
+
+    def look(
+        self, cameras: Mapping[str, str], size: int, depth: bool
+    ) -> tuple[dict[str, Image], dict[str, npt.NDArray[np.float32]], dict[str, Camera]]:
+        """Return what cameras see, by our names: pictures, depths where asked, calibrations.
+
+        Args:
+            cameras: the model's names by ours.
+            size: height and width, pixels.
+            depth: also give metres along the optical axis.
+        """
+        images, depths, calibrations = {}, {}, {}
+        for name, camera in cameras.items():
+            rgb, metres = self.draw(camera, size, size, depth)
+            images[name] = read_only(rgb, np.uint8)
+            if metres is not None:
+                depths[name] = read_only(metres, np.float32)
+            calibrations[name] = self.calibration(camera, name, size, size)
+        return images, depths, calibrations
+
+    def check(self, cameras: Iterable[str], size: int) -> None:
+        """Refuse a context that draws nothing.
+
+        Raises:
+            InfraError: pictures are empty, or equal.
+        """
+        check_pictures(self.draw(camera, size, size, depth=False)[0] for camera in cameras)
 
     def geoms(self, camera: str, height: int, width: int) -> npt.NDArray[np.int32]:
         """Return the id of the geom at every pixel, upright; -1 where there is none.

@@ -18,17 +18,23 @@ from zetta.runtime.core import (
     Action,
     Array,
     EnvSpec,
-    Init,
     Landmark,
-    Layout,
     Observation,
     Proprio,
     Scene,
     Step,
     read_only,
 )
-from zetta.runtime.errors import ConfigError, InfraError, SpecMismatch
+from zetta.runtime.errors import InfraError, SpecMismatch
 from zetta.runtime.workspace import Box
+from zetta.sims.env_checks import (
+    check_cameras,
+    check_scene,
+    checked_pose,
+    checked_row,
+    drawn_from,
+    solved_from_the_start,
+)
 from zetta.sims.maniskill import engine, tasks
 from zetta.sims.maniskill.arm import ACTION, ARMS, Arm, engine_row, rest_row
 from zetta.sims.maniskill.pictures import Pictures
@@ -38,8 +44,6 @@ from zetta.sims.repetitions import dump, load
 SETTLE_STEPS: Final = 5
 """Ticks of no motion with an open gripper; things begin where they lie."""
 SAMPLING_TRIES: Final = 20
-_INITS, _SAMPLES = 0, 1
-"""Streams of seeds, which never meet."""
 _LARGEST_SEED: Final = 2**31
 
 
@@ -83,12 +87,8 @@ class ManiSkillEnv:
             ConfigError: the scene belongs to another task, or there is no such layout.
             InfraError: no layout of this seed settles short of its goal.
         """
-        if (scene.task.suite, scene.task.index) != (self.task.suite, self.task.index):
-            raise ConfigError(
-                f"this environment is {self.task.suite}#{self.task.index}, the scene is of "
-                f"{scene.task.suite}#{scene.task.index}; make one environment for each task"
-            )
-        entropy = _entropy(scene.layout, scene.seed)
+        check_scene(self.task, scene)
+        entropy = drawn_from(scene.layout, scene.seed, tasks.INIT_COUNT)
         self.task, self._scene, self._actions = scene.task, scene, []
         for attempt in range(SAMPLING_TRIES):
             seeds = np.random.SeedSequence([*entropy, attempt])
@@ -99,10 +99,7 @@ class ManiSkillEnv:
             step = self._outcome()
             if not (step.success or step.terminated):
                 return step
-        raise InfraError(
-            f"every layout of {self.task.suite}#{self.task.index} with seed {scene.seed} began "
-            "with its goal reached; use another seed"
-        )
+        raise solved_from_the_start(scene)
 
     def step(self, action: Action) -> Step:
         """Advance one control tick; what exceeds the limits is clipped to them.
@@ -111,11 +108,7 @@ class ManiSkillEnv:
             SpecMismatch: the action has the wrong length or is not finite.
             InfraError: the simulation became unstable.
         """
-        row = np.array(action, np.float64)
-        if row.shape != (ACTION.size,):
-            raise SpecMismatch(f"got an action of shape {row.shape}, expected ({ACTION.size},)")
-        if not np.isfinite(row).all():
-            raise SpecMismatch(f"got an action that is not finite: {row.tolist()}")
+        row = checked_row(action, ACTION.size)
         self._advance(row)
         return self._outcome()
 
@@ -127,9 +120,7 @@ class ManiSkillEnv:
             InfraError: the pictures are empty.
         """
         known = [camera.name for camera in self._spec.cameras]
-        unknown = [c for c in cameras if c not in known]
-        if unknown:
-            raise ConfigError(f"unknown camera {unknown[0]!r}; known: {', '.join(known)}")
+        check_cameras(cameras, known)
         images, depths, calibrations = {}, {}, {}
         if cameras:
             self._pictures.refresh()
@@ -171,13 +162,8 @@ class ManiSkillEnv:
         Raises:
             SpecMismatch: the pose has another length.
         """
-        expected = self.pose().shape
-        if np.shape(pose) != expected:
-            raise SpecMismatch(
-                f"got a pose of shape {np.shape(pose)}, expected {expected}; it was logged on "
-                "another task"
-            )
-        self._world.show(np.asarray(pose, np.float64))
+        checked = checked_pose(pose, self.pose().size)
+        self._world.show(checked)
 
     def landmarks(self) -> tuple[Landmark, ...]:
         """Return every thing that instructions have a name for; simulator truth."""
@@ -229,16 +215,3 @@ class ManiSkillEnv:
         """Return what decides how repeated actions go."""
         versions: dict[str, Any] = dict(self._spec.versions)
         return {name: str(v) for name, v in versions.items() if name != "device"}
-
-
-def _entropy(layout: Layout, seed: int) -> tuple[int, int]:
-    """Return what a layout is drawn from.
-
-    Raises:
-        ConfigError: there is no such init.
-    """
-    if not isinstance(layout, Init):
-        return _SAMPLES, seed
-    if not 0 <= layout.k < tasks.INIT_COUNT:
-        raise ConfigError(f"a ManiSkill task has the inits 0-{tasks.INIT_COUNT - 1}, got {layout}")
-    return _INITS, layout.k

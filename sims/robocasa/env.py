@@ -26,16 +26,22 @@ from zetta.runtime.core import (
     EnvSpec,
     Init,
     Landmark,
-    Layout,
     Observation,
     Proprio,
     Sampled,
     Scene,
     Step,
-    read_only,
 )
 from zetta.runtime.errors import ConfigError, InfraError, SpecMismatch
 from zetta.runtime.workspace import Box
+from zetta.sims.env_checks import (
+    check_cameras,
+    check_scene,
+    checked_pose,
+    checked_row,
+    drawn_from,
+    solved_from_the_start,
+)
 from zetta.sims.libero.rendering import Renderer, profile
 from zetta.sims.robocasa import engine, tasks
 from zetta.sims.robocasa.robot import ACTION, MobileArm
@@ -50,8 +56,6 @@ CAMERAS: Final[Mapping[str, str]] = {
     "wrist": "robot0_eye_in_hand",
 }
 """RoboCasa's cameras, by our names. The first two are fixed to the base and ride with it."""
-_INITS, _SAMPLES = 0, 1
-"""Streams of seeds, which never meet."""
 SAMPLING_TRIES: Final = 20
 
 
@@ -114,11 +118,7 @@ class RobocasaEnv:
             ConfigError: the scene belongs to another task, or there is no such layout.
             InfraError: no layout of this seed settles short of its goal.
         """
-        if (scene.task.suite, scene.task.index) != (self.task.suite, self.task.index):
-            raise ConfigError(
-                f"this environment is {self.task.suite}#{self.task.index}, the scene is of "
-                f"{scene.task.suite}#{scene.task.index}; make one environment for each task"
-            )
+        check_scene(self.task, scene)
         if self._fresh is not None and self._same_start(scene):
             self._scene = scene
             self.task = replace(scene.task, instruction=self.task.instruction)
@@ -129,10 +129,7 @@ class RobocasaEnv:
             if not step.success:
                 self._fresh = step
                 return step
-        raise InfraError(
-            f"every layout of {self.task.suite}#{self.task.index} with seed {scene.seed} began "
-            "with its goal reached; use another seed"
-        )
+        raise solved_from_the_start(scene)
 
     def step(self, action: Action) -> Step:
         """Advance one control tick (0.05 s); what exceeds the limits is clipped to them.
@@ -141,11 +138,7 @@ class RobocasaEnv:
             SpecMismatch: the action has the wrong length or is not finite.
             ConfigError: nothing was reset yet.
         """
-        row, size = np.asarray(action, dtype=np.float64), self._spec.action.size
-        if row.shape != (size,):
-            raise SpecMismatch(f"got an action of shape {row.shape}, expected ({size},)")
-        if not np.isfinite(row).all():
-            raise SpecMismatch(f"got an action that is not finite: {row.tolist()}")
+        row = checked_row(action, self._spec.action.size)
         self._laid_out()
         self._fresh = None
         self.inner.step(self._arm.engine_row(row))
@@ -161,19 +154,11 @@ class RobocasaEnv:
         Raises:
             ConfigError: unknown camera, or nothing was reset yet.
         """
-        unknown = [c for c in cameras if c not in CAMERAS]
-        if unknown:
-            raise ConfigError(f"unknown camera {unknown[0]!r}; known: {', '.join(CAMERAS)}")
+        check_cameras(cameras, CAMERAS)
         self._laid_out()
-        images, depths, calibrations = {}, {}, {}
-        for name in cameras:
-            renderer, camera = self._drawing(), CAMERAS[name]
-            rgb, metres = renderer.draw(camera, PICTURE_SIZE, PICTURE_SIZE, depth)
-            images[name] = read_only(rgb, np.uint8)
-            if metres is not None:
-                depths[name] = read_only(metres, np.float32)
-            calibrations[name] = renderer.calibration(camera, name, PICTURE_SIZE, PICTURE_SIZE)
-        return Observation(self._proprio(), self.task.instruction, images, depths, calibrations)
+        named = {name: CAMERAS[name] for name in cameras}
+        sights = self._drawing().look(named, PICTURE_SIZE, depth) if named else ({}, {}, {})
+        return Observation(self._proprio(), self.task.instruction, *sights)
 
     def snapshot(self) -> bytes:
         """Return the complete state; restoring it continues bit-exactly."""
@@ -212,14 +197,9 @@ class RobocasaEnv:
         Raises:
             SpecMismatch: the pose has another length.
         """
-        expected = self.pose().shape
-        if np.shape(pose) != expected:
-            raise SpecMismatch(
-                f"got a pose of shape {np.shape(pose)}, expected {expected}; it was logged in "
-                "another scene, so reset to that one first"
-            )
+        checked = checked_pose(pose, self.pose().size)
         self._fresh = None
-        self._world.show(np.asarray(pose, np.float64))
+        self._world.show(checked)
         self._catch_up()
 
     def landmarks(self) -> tuple[Landmark, ...]:
@@ -252,7 +232,9 @@ class RobocasaEnv:
     def _lay_out(self, scene: Scene, attempt: int) -> None:
         """Build the world of a scene; the same one after any history."""
         self._fresh, self._scene = None, None  # half a world is none
-        seeds = np.random.SeedSequence([*_entropy(scene.layout, scene.seed), attempt])
+        seeds = np.random.SeedSequence(
+            [*drawn_from(scene.layout, scene.seed, tasks.INIT_COUNT), attempt]
+        )
         seed, draw = (int(n) for n in seeds.generate_state(2))
         pair = self._kitchens[draw % len(self._kitchens)]
         if isinstance(scene.layout, Init) and len(self._kitchens) <= tasks.INIT_COUNT:
@@ -305,28 +287,5 @@ class RobocasaEnv:
             self._renderer.become(model, self._data)
         if self._stale:
             self._stale = False
-            self._check_pictures()
+            self._renderer.check(CAMERAS.values(), PICTURE_SIZE)
         return self._renderer
-
-    def _check_pictures(self) -> None:
-        # A broken context returns constant or equal frames without any error.
-        assert self._renderer is not None
-        pictures = [
-            self._renderer.draw(camera, PICTURE_SIZE, PICTURE_SIZE, depth=False)[0]
-            for camera in CAMERAS.values()
-        ]
-        if min(float(p.std()) for p in pictures) < 5 or np.array_equal(pictures[0], pictures[1]):
-            raise InfraError("the renderer returns empty pictures; run zetta doctor")
-
-
-def _entropy(layout: Layout, seed: int) -> tuple[int, int]:
-    """Return what a scene is drawn from.
-
-    Raises:
-        ConfigError: there is no such init.
-    """
-    if not isinstance(layout, Init):
-        return _SAMPLES, seed
-    if not 0 <= layout.k < tasks.INIT_COUNT:
-        raise ConfigError(f"a robocasa task has the inits 0-{tasks.INIT_COUNT - 1}, got {layout}")
-    return _INITS, layout.k

@@ -26,17 +26,22 @@ from zetta.runtime.core import (
     Array,
     CameraSpec,
     EnvSpec,
-    Init,
     Landmark,
-    Layout,
     Observation,
     Proprio,
     Scene,
     Step,
-    read_only,
 )
-from zetta.runtime.errors import ConfigError, InfraError, SpecMismatch
+from zetta.runtime.errors import InfraError
 from zetta.runtime.workspace import Box
+from zetta.sims.env_checks import (
+    check_cameras,
+    check_scene,
+    checked_pose,
+    checked_row,
+    drawn_from,
+    solved_from_the_start,
+)
 from zetta.sims.libero.rendering import Renderer, profile
 from zetta.sims.robosuite import engine, tasks
 from zetta.sims.robosuite.arms import Arms, action_spec
@@ -47,8 +52,6 @@ CONTROL_HZ = 20.0
 SETTLE_STEPS = 10
 """Ticks of no motion with open grippers, while objects drop the last centimetre to the table."""
 PICTURE_SIZE = 256
-_INITS, _SAMPLES = 0, 1
-"""Streams of seeds, which never meet."""
 SAMPLING_TRIES = 20
 
 
@@ -97,12 +100,8 @@ class RobosuiteEnv:
             ConfigError: the scene belongs to another task, or there is no such layout.
             InfraError: no layout of this seed settles short of its goal.
         """
-        if (scene.task.suite, scene.task.index) != (self.task.suite, self.task.index):
-            raise ConfigError(
-                f"this environment is {self.task.suite}#{self.task.index}, the scene is of "
-                f"{scene.task.suite}#{scene.task.index}; make one environment for each task"
-            )
-        entropy = _entropy(scene.layout, scene.seed)
+        check_scene(self.task, scene)
+        entropy = drawn_from(scene.layout, scene.seed, tasks.INIT_COUNT)
         self.task = scene.task
         for attempt in range(SAMPLING_TRIES):
             seeds = np.random.SeedSequence([*entropy, attempt])
@@ -113,10 +112,7 @@ class RobosuiteEnv:
             step = self._outcome()
             if not step.success:
                 return step
-        raise InfraError(
-            f"every layout of {self.task.suite}#{self.task.index} with seed {scene.seed} began "
-            "with its goal reached; use another seed"
-        )
+        raise solved_from_the_start(scene)
 
     def step(self, action: Action) -> Step:
         """Advance one control tick (0.05 s); what exceeds the limits is clipped to them.
@@ -124,11 +120,7 @@ class RobosuiteEnv:
         Raises:
             SpecMismatch: the action has the wrong length or is not finite.
         """
-        row, size = np.asarray(action, dtype=np.float64), self._spec.action.size
-        if row.shape != (size,):
-            raise SpecMismatch(f"got an action of shape {row.shape}, expected ({size},)")
-        if not np.isfinite(row).all():
-            raise SpecMismatch(f"got an action that is not finite: {row.tolist()}")
+        row = checked_row(action, self._spec.action.size)
         self._advance(row)
         self._tick += 1
         return self._outcome()
@@ -139,18 +131,10 @@ class RobosuiteEnv:
         Raises:
             ConfigError: unknown camera.
         """
-        unknown = [c for c in cameras if c not in self._cameras]
-        if unknown:
-            raise ConfigError(f"unknown camera {unknown[0]!r}; known: {', '.join(self._cameras)}")
-        images, depths, calibrations = {}, {}, {}
-        for name in cameras:
-            renderer, camera = self._drawing(), self._cameras[name]
-            rgb, metres = renderer.draw(camera, PICTURE_SIZE, PICTURE_SIZE, depth)
-            images[name] = read_only(rgb, np.uint8)
-            if metres is not None:
-                depths[name] = read_only(metres, np.float32)
-            calibrations[name] = renderer.calibration(camera, name, PICTURE_SIZE, PICTURE_SIZE)
-        return Observation(self._proprio(), self.task.instruction, images, depths, calibrations)
+        check_cameras(cameras, self._cameras)
+        named = {name: self._cameras[name] for name in cameras}
+        sights = self._drawing().look(named, PICTURE_SIZE, depth) if named else ({}, {}, {})
+        return Observation(self._proprio(), self.task.instruction, *sights)
 
     def snapshot(self) -> bytes:
         """Return the complete state; restoring it continues bit-exactly."""
@@ -176,13 +160,8 @@ class RobosuiteEnv:
         Raises:
             SpecMismatch: the pose has another length.
         """
-        expected = self.pose().shape
-        if np.shape(pose) != expected:
-            raise SpecMismatch(
-                f"got a pose of shape {np.shape(pose)}, expected {expected}; it was logged on "
-                "another task"
-            )
-        self._world.show(np.asarray(pose, np.float64))
+        checked = checked_pose(pose, self.pose().size)
+        self._world.show(checked)
         self._catch_up()
 
     def landmarks(self) -> tuple[Landmark, ...]:
@@ -241,18 +220,8 @@ class RobosuiteEnv:
         if self._renderer is None:
             model = self.inner.sim.model._model
             self._renderer = Renderer(model, self._data, self._profile, PICTURE_SIZE)
-            self._check_pictures()
+            self._renderer.check(self._cameras.values(), PICTURE_SIZE)
         return self._renderer
-
-    def _check_pictures(self) -> None:
-        # A broken context returns constant or equal frames without any error.
-        assert self._renderer is not None
-        pictures = [
-            self._renderer.draw(camera, PICTURE_SIZE, PICTURE_SIZE, depth=False)[0]
-            for camera in self._cameras.values()
-        ]
-        if min(float(p.std()) for p in pictures) < 5 or np.array_equal(pictures[0], pictures[1]):
-            raise InfraError("the renderer returns empty pictures; run zetta doctor")
 
 
 def _wrists(arms: tuple[str, ...]) -> dict[str, str]:
@@ -260,16 +229,3 @@ def _wrists(arms: tuple[str, ...]) -> dict[str, str]:
     if len(arms) == 1:
         return {"wrist": "robot0_eye_in_hand"}
     return {f"{arm}_wrist": f"robot{i}_eye_in_hand" for i, arm in enumerate(arms)}
-
-
-def _entropy(layout: Layout, seed: int) -> tuple[int, int]:
-    """Return what a layout is drawn from.
-
-    Raises:
-        ConfigError: there is no such init.
-    """
-    if not isinstance(layout, Init):
-        return _SAMPLES, seed
-    if not 0 <= layout.k < tasks.INIT_COUNT:
-        raise ConfigError(f"a robosuite task has the inits 0-{tasks.INIT_COUNT - 1}, got {layout}")
-    return _INITS, layout.k

@@ -12,8 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-import numpy as np
-
 from zetta.runtime.arm_model import ArmModel
 from zetta.runtime.core import (
     Action,
@@ -26,8 +24,14 @@ from zetta.runtime.core import (
     Scene,
     Step,
 )
-from zetta.runtime.errors import ConfigError, InfraError, SpecMismatch, suggest
+from zetta.runtime.errors import ConfigError, InfraError, suggest
 from zetta.runtime.workspace import Box
+from zetta.sims.env_checks import (
+    check_cameras,
+    check_scene,
+    checked_pose,
+    checked_row,
+)
 from zetta.sims.repetitions import dump, load
 from zetta.sims.robotwin import tasks
 from zetta.sims.robotwin.arms import Arms
@@ -81,11 +85,7 @@ class RobotwinEnv:
             ConfigError: the scene belongs to another task, or there is no such layout.
             InfraError: no seed derived from the scene's gives a world at rest and unsolved.
         """
-        if (scene.task.suite, scene.task.index) != (self.task.suite, self.task.index):
-            raise ConfigError(
-                f"this environment is {self.task.suite}#{self.task.index}, the scene is of "
-                f"{scene.task.suite}#{scene.task.index}; make one environment for each task"
-            )
+        check_scene(self.task, scene)
         if isinstance(scene.layout, Init) and not 0 <= scene.layout.k < tasks.INIT_COUNT:
             raise ConfigError(
                 f"a RoboTwin task has the inits 0-{tasks.INIT_COUNT - 1}, got {scene.layout}"
@@ -99,11 +99,7 @@ class RobotwinEnv:
         Raises:
             SpecMismatch: the action has the wrong length or is not finite.
         """
-        row, size = np.array(action, dtype=np.float64), self._spec.action.size
-        if row.shape != (size,):
-            raise SpecMismatch(f"got an action of shape {row.shape}, expected ({size},)")
-        if not np.isfinite(row).all():
-            raise SpecMismatch(f"got an action that is not finite: {row.tolist()}")
+        row = checked_row(action, self._spec.action.size)
         solved = self._act(row)
         return self._outcome(solved)
 
@@ -114,9 +110,7 @@ class RobotwinEnv:
             ConfigError: unknown camera.
             InfraError: this machine draws no pictures.
         """
-        unknown = [c for c in cameras if c not in CAMERAS]
-        if unknown:
-            raise ConfigError(f"unknown camera {unknown[0]!r}; known: {', '.join(CAMERAS)}")
+        check_cameras(cameras, CAMERAS)
         images, depths, calibrations = {}, {}, {}
         for name in cameras:
             images[name], metres, calibrations[name] = self._pictures.draw(name, depth)
@@ -151,13 +145,8 @@ class RobotwinEnv:
         Raises:
             SpecMismatch: the pose has another length.
         """
-        expected = self.pose().shape
-        if np.shape(pose) != expected:
-            raise SpecMismatch(
-                f"got a pose of shape {np.shape(pose)}, expected {expected}; it was logged on "
-                "another task"
-            )
-        self._world.show(np.asarray(pose, np.float64))
+        checked = checked_pose(pose, self.pose().size)
+        self._world.show(checked)
         self._pictures.stale()
 
     def landmarks(self) -> tuple[Landmark, ...]:
