@@ -125,8 +125,9 @@ class _Expert:
 
     def _swing(self, sense: Sense, ahead: Array, door: int) -> _Way:
         handle = self.handles()[door]
-        start = sense.proprio.base
+        start, arm = sense.proprio.base, sense.proprio.arms[0]
         assert start is not None
+        home = arm.ee_pos - np.append(start[:2], 0.0), Rotation.from_quat(arm.ee_quat)
         out, turn = _outward(handle), _facing(-np.append(ahead, 0.0), np.pi / 2, across_up=True)
         back = start[:2] - BACK_M * ahead
         sense = yield from self._roll(sense, back)
@@ -147,7 +148,14 @@ class _Expert:
             if shut > FINGER_TICKS:
                 break
         away = sense.proprio.arms[0].ee_pos - 0.15 * np.append(ahead, 0.0)
-        return (yield from self._go(sense, away, turn, within=0.03))
+        sense = yield from self._go(sense, away, turn, within=0.03)
+        return (yield from self._tuck(sense, home))
+
+    def _tuck(self, sense: Sense, home: tuple[Array, Rotation]) -> _Way:
+        """Bring the hand back to where it was over the base, which has not turned."""
+        base = sense.proprio.base
+        assert base is not None
+        return (yield from self._go(sense, home[0] + np.append(base[:2], 0.0), home[1], 0.05))
 
     def _roll(self, sense: Sense, point: Array) -> _Way:
         """Roll the base to a point of the floor; the arm rides along."""

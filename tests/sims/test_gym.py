@@ -171,7 +171,7 @@ def test_several_of_libero_run_in_one_vector() -> None:
 
 @pytest.mark.sims
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", APART)
 def test_several_apart_run_in_one_vector(name: str) -> None:
     installed(sim_of(name))
@@ -196,7 +196,7 @@ def test_the_names_of_libero_are_those_of_its_catalogue() -> None:
 
 @pytest.mark.sims
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", APART)
 def test_simulators_apart_pass_gymnasiums_checker(name: str) -> None:
     installed(sim_of(name))

@@ -43,7 +43,7 @@ def test_two_arms_are_driven_by_commands_one_after_the_other_and_both_at_once(
     lines = tmp_path / "lines.txt"
     lines.write_text(
         "right move z -5\nboth: left move z 5 | right gripper close\n"
-        "both: right gripper open | left home\nright home\ndone\n"
+        "both: right home | left home\ndone\n"
     )
     answer = told(
         "drive", "--sim", "robosuite", "--suite", "robosuite_two_arm", "--task", "TwoArmLift",
@@ -53,7 +53,7 @@ def test_two_arms_are_driven_by_commands_one_after_the_other_and_both_at_once(
     assert episode["error"] is None
     turns = (tmp_path / "run" / "episodes" / "000" / "drive.jsonl").read_text().splitlines()
     results = [result for turn in turns for result in json.loads(turn)["results"]]
-    assert len(results) == 4
+    assert len(results) == 3
     assert all(result["completed"] for result in results)
     moved = results[0]["moved"]
     assert moved[2] == pytest.approx(-0.05, abs=0.01)
