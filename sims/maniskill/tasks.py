@@ -14,6 +14,7 @@ from typing import Final
 
 from zetta.runtime.core import Task
 from zetta.runtime.errors import ConfigError, suggest
+from zetta.sims.task_lists import nth, number_of
 
 INIT_COUNT: Final = 50
 """ManiSkill ships no initial states: `Init(k)` is the layout that the k-th of our seeds draws."""
@@ -102,10 +103,7 @@ def find(suite: str, index: int) -> ManiSkillTask:
     Raises:
         ConfigError: unknown suite or index.
     """
-    tasks = listed(suite)
-    if not 0 <= index < len(tasks):
-        raise ConfigError(f"suite {suite} has tasks 0-{len(tasks) - 1}, got {index}")
-    return tasks[index]
+    return nth(listed(suite), suite, index)
 
 
 def number(suite: str, name: str) -> int:
@@ -114,16 +112,8 @@ def number(suite: str, name: str) -> int:
     Raises:
         ConfigError: unknown suite or name.
     """
-    names = [task.name for task in listed(suite)]
-    if name in names:
-        return names.index(name)
-    for other, tasks in TASKS.items():
-        if name in [task.name for task in tasks]:
-            raise ConfigError(f"{name} is no task of {suite}; it is one of --suite {other}")
-    raise ConfigError(
-        f"unknown task {name!r} of {suite}; {suggest(name, names)} (any other task that is "
-        f"registered: --suite {ANY}{name})"
-    )
+    hint = f" (any other task that is registered: --suite {ANY}{name})"
+    return number_of(listed(suite), suite, name, TASKS, hint)
 
 
 def task(suite: str, index: int) -> Task:

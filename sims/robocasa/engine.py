@@ -10,13 +10,8 @@ read and set here and nowhere else.
 
 from __future__ import annotations
 
-import contextlib
-import io
-import logging
 import os
 import sys
-import warnings
-from collections.abc import Iterator
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,6 +21,7 @@ import numpy as np
 
 from zetta.runtime.errors import InfraError
 from zetta.sims.libero.scratch import scratch_folder
+from zetta.sims.quiet import global_numpy_seed, robosuite_quiet
 from zetta.sims.robocasa import kitchen
 from zetta.sims.robocasa.tasks import RobocasaTask, Split, kitchens
 
@@ -45,7 +41,7 @@ def build(task: RobocasaTask, split: Split, control_hz: float) -> Any:
     """
     _choose_assets(split)
     os.environ.setdefault("MPLCONFIGDIR", str(scratch_folder("matplotlib")))
-    with _quiet(), _global_numpy_seed(BUILD_SEED):
+    with robosuite_quiet(), global_numpy_seed(BUILD_SEED):
         import robocasa  # noqa: F401 - it registers the tasks
         from robocasa.environments.kitchen.kitchen import REGISTERED_KITCHEN_ENVS
         from robosuite.controllers import load_composite_controller_config
@@ -82,7 +78,7 @@ def reset(env: Any, seed: int, pair: tuple[int, int]) -> None:
     env.rng.bit_generator.state = np.random.default_rng(seed).bit_generator.state
     env.layout_and_style_ids = [pair]
     env.unset_ep_meta()
-    with _quiet(), _global_numpy_seed(seed):
+    with robosuite_quiet(), global_numpy_seed(seed):
         try:
             env.reset()
         except FileNotFoundError as error:
@@ -147,23 +143,3 @@ def _downloaded() -> Path:
             f"RoboCasa needs assets: {named} lacks {', '.join(lacking)}; download them with: {FIX}"
         )
     return Path(named)
-
-
-@contextlib.contextmanager
-def _global_numpy_seed(seed: int) -> Iterator[None]:
-    saved = np.random.get_state()
-    np.random.seed(seed % 2**32)
-    try:
-        yield
-    finally:
-        np.random.set_state(saved)
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep the packages' notes off stdout and their advice out of the log."""
-    log = logging.getLogger("robosuite_logs")
-    log.disabled = True
-    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
-        warnings.simplefilter("ignore")
-        yield

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from zetta.runtime.core import Task
-from zetta.runtime.errors import ConfigError, suggest
+from zetta.sims.task_lists import nth, number_of, suite_of
 
 INIT_COUNT = 50
 """RoboCasa ships no initial states: `Init(k)` is the scene that the k-th of our seeds draws."""
@@ -89,11 +89,7 @@ def find(suite: str, index: int) -> RobocasaTask:
     Raises:
         ConfigError: unknown suite or index.
     """
-    if suite not in TASKS:
-        raise ConfigError(f"unknown robocasa suite {suite!r}; {suggest(suite, TASKS)}")
-    if not 0 <= index < len(TASKS[suite]):
-        raise ConfigError(f"suite {suite} has tasks 0-{len(TASKS[suite]) - 1}, got {index}")
-    return TASKS[suite][index]
+    return nth(suite_of(TASKS, suite, "robocasa"), suite, index)
 
 
 def number(suite: str, name: str) -> int:
@@ -102,13 +98,8 @@ def number(suite: str, name: str) -> int:
     Raises:
         ConfigError: unknown suite or name.
     """
-    find(suite, 0)
-    names = [task.name for task in TASKS[suite]]
-    if name in names:
-        return names.index(name)
-    if name in [task.name for task in ATOMIC]:
-        raise ConfigError(f"{name} is no task of {suite}; it is one of --suite robocasa_target")
-    raise ConfigError(f"unknown robocasa task {name!r} of {suite}; {suggest(name, names)}")
+    elsewhere = {"robocasa_target": ATOMIC}
+    return number_of(suite_of(TASKS, suite, "robocasa"), suite, name, elsewhere)
 
 
 def task(suite: str, index: int) -> Task:

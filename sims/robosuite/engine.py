@@ -9,11 +9,7 @@ that changes would be a new world at each reset.
 from __future__ import annotations
 
 import contextlib
-import io
-import logging
 import os
-import warnings
-from collections.abc import Iterator
 from importlib.metadata import version
 from typing import Any
 
@@ -21,6 +17,7 @@ import numpy as np
 
 from zetta.runtime.errors import InfraError
 from zetta.sims.libero.scratch import scratch_folder
+from zetta.sims.quiet import global_numpy_seed, robosuite_quiet
 from zetta.sims.robosuite.tasks import RobosuiteTask
 
 BUILD_SEED = 0
@@ -34,7 +31,7 @@ def build(task: RobosuiteTask, arms: int, control_hz: float) -> Any:
     The arms' controllers take translations and rotations in the frame of the world. That is what
     robosuite's default, the frame of an arm's base, comes to for one arm, whose base is not turned.
     """
-    with _quiet(), _global_numpy_seed(BUILD_SEED):
+    with robosuite_quiet(), global_numpy_seed(BUILD_SEED):
         os.environ.setdefault("MPLCONFIGDIR", str(scratch_folder("matplotlib")))
         import robosuite
         from robosuite.controllers import load_composite_controller_config
@@ -70,7 +67,7 @@ def reset(env: Any, seed: int) -> None:
 
     # In place: samplers, robots and objects hold this very generator.
     env.rng.bit_generator.state = np.random.default_rng(seed).bit_generator.state
-    with _quiet(), _global_numpy_seed(seed):
+    with robosuite_quiet(), global_numpy_seed(seed):
         for _ in range(PLACEMENT_TRIES):
             with contextlib.suppress(RandomizationError):
                 env.reset()
@@ -84,23 +81,3 @@ def reset(env: Any, seed: int) -> None:
 def versions() -> dict[str, str]:
     """Return the versions that decide how an episode goes."""
     return {package: version(package) for package in PACKAGES}
-
-
-@contextlib.contextmanager
-def _global_numpy_seed(seed: int) -> Iterator[None]:
-    saved = np.random.get_state()
-    np.random.seed(seed % 2**32)
-    try:
-        yield
-    finally:
-        np.random.set_state(saved)
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep robosuite's notes off stdout and its advice out of the log."""
-    log = logging.getLogger("robosuite_logs")
-    log.disabled = True
-    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
-        warnings.simplefilter("ignore")
-        yield

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from zetta.runtime.core import Task
-from zetta.runtime.errors import ConfigError, suggest
+from zetta.sims.task_lists import nth, number_of, suite_of
 
 INIT_COUNT = 50
 """robosuite ships no initial states: `Init(k)` is the layout that the k-th of our seeds draws."""
@@ -123,11 +123,7 @@ def find(suite: str, index: int) -> RobosuiteTask:
     Raises:
         ConfigError: unknown suite or index.
     """
-    if suite not in TASKS:
-        raise ConfigError(f"unknown robosuite suite {suite!r}; {suggest(suite, TASKS)}")
-    if not 0 <= index < len(TASKS[suite]):
-        raise ConfigError(f"suite {suite} has tasks 0-{len(TASKS[suite]) - 1}, got {index}")
-    return TASKS[suite][index]
+    return nth(suite_of(TASKS, suite, "robosuite"), suite, index)
 
 
 def number(suite: str, name: str) -> int:
@@ -136,14 +132,7 @@ def number(suite: str, name: str) -> int:
     Raises:
         ConfigError: unknown suite or name.
     """
-    find(suite, 0)
-    names = [task.name for task in TASKS[suite]]
-    if name in names:
-        return names.index(name)
-    for other, tasks in TASKS.items():
-        if name in [task.name for task in tasks]:
-            raise ConfigError(f"{name} is no task of {suite}; it is one of --suite {other}")
-    raise ConfigError(f"unknown robosuite task {name!r} of {suite}; {suggest(name, names)}")
+    return number_of(suite_of(TASKS, suite, "robosuite"), suite, name, TASKS)
 
 
 def task(suite: str, index: int) -> Task:

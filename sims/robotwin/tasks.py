@@ -19,6 +19,7 @@ import numpy as np
 
 from zetta.runtime.core import Task
 from zetta.runtime.errors import ConfigError, suggest
+from zetta.sims.task_lists import nth, number_of
 
 INIT_COUNT = 100
 """RoboTwin judges a policy on a hundred scenes of each task."""
@@ -185,10 +186,7 @@ def find(suite: str, index: int) -> RobotwinTask:
     Raises:
         ConfigError: unknown suite or index.
     """
-    listed = tasks_of(suite)
-    if not 0 <= index < len(listed):
-        raise ConfigError(f"suite {suite} has tasks 0-{len(listed) - 1}, got {index}")
-    return listed[index]
+    return nth(tasks_of(suite), suite, index)
 
 
 def number(suite: str, name: str) -> int:
@@ -197,15 +195,7 @@ def number(suite: str, name: str) -> int:
     Raises:
         ConfigError: unknown suite or name.
     """
-    names = [task.name for task in tasks_of(suite)]
-    if name in names:
-        return names.index(name)
-    if name in _BY_NAME:
-        raise ConfigError(
-            f"{name} needs RoboTwin's objects and is no task of {suite}; it is one of --suite "
-            "robotwin_clean"
-        )
-    raise ConfigError(f"unknown RoboTwin task {name!r} of {suite}; {suggest(name, names)}")
+    return number_of(tasks_of(suite), suite, name, {"robotwin_clean": _TASKS})
 
 
 def task(suite: str, index: int) -> Task:
