@@ -45,6 +45,8 @@ def keep_strips(
         drawings = [_drawing(folder, wish) for wish in missing_strips(folder, report)]
         if not drawings:
             return
+        what = "a picture" if len(drawings) == 1 else f"{len(drawings)} pictures"
+        output.note(f"drawing {what} of failures for the report")
         (folder / PICTURES).mkdir(exist_ok=True)
         _draw(drawings, pool or workers_of(report.manifest.sim, 1, folder))
     except (ZettaError, OSError) as error:

@@ -25,7 +25,8 @@ def choose_graphics(sim: str) -> str:
         # Only children read these: no engine that draws with Vulkan loads in this process.
         os.environ.update(variables())
         fetched = os.environ.get("VK_DRIVER_FILES") == str(named_driver())
-        return f"pictures: Vulkan, {'the fetched device' if fetched else 'a device of the system'}"
+        device = "the fetched device" if fetched else "the system's device, if it has one"
+        return f"pictures: Vulkan, {device}"
     if sim not in DRAWN_WITH_OPENGL:
         return "pictures: drawn without OpenGL"
     from zetta.sims.libero.rendering import GL_BACKENDS, choose_gl

@@ -33,6 +33,10 @@ class Stamp:
     seconds: float
     size_mb: int
 
+    def of(self, folder: Path) -> bool:
+        """Say whether it was made at `folder`, by whatever path both are named."""
+        return folder.resolve() == Path(self.folder).resolve()
+
 
 @dataclass(frozen=True, slots=True)
 class Venv:
@@ -76,7 +80,7 @@ class Venv:
         if not self.folder.exists():
             return "missing"
         stamp = self.stamp
-        if stamp is None or stamp.folder != str(self.folder) or not self.python.exists():
+        if stamp is None or not stamp.of(self.folder) or not self.python.exists():
             return "incomplete"
         return "ready" if stamp.digest == self.packages.digest else "outdated"
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import logging
+import sys
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -9,9 +14,10 @@ from scipy.spatial.transform import Rotation
 from zetta.primitives.roles import roles_or_none
 from zetta.runtime.cli.run_plan import Wishes, plan
 from zetta.runtime.core import Init
-from zetta.runtime.errors import ConfigError
+from zetta.runtime.errors import ConfigError, InfraError
 from zetta.sims.apart import ApartSimulator, NamesTasks
 from zetta.sims.maniskill.arm import engine_row, rest_row
+from zetta.sims.maniskill.engine import build
 from zetta.sims.maniskill.simulator import ManiSkillSimulator
 from zetta.sims.maniskill.tasks import INIT_COUNT, TASKS
 
@@ -88,3 +94,31 @@ def test_a_row_beyond_the_limits_is_clipped() -> None:
     turned = Rotation.from_euler("XYZ", -0.1 * long).magnitude()
     np.testing.assert_allclose(turned, 0.1, atol=1e-9)
     np.testing.assert_array_equal(engine_row(rest_row()), [0, 0, 0, 0, 0, 0, 1])
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "failed to find a rendering device",
+        "vk::createInstanceUnique: ErrorIncompatibleDriver",  # no driver on the machine at all
+    ],
+)
+def test_a_machine_without_a_device_is_told_the_command_that_looks_for_one(
+    said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def make(*_: object, **__: object) -> None:
+        raise RuntimeError(said)
+
+    skill = SimpleNamespace(logger=logging.getLogger("made-up"), envs=None)
+    for name, module in {
+        "gymnasium": SimpleNamespace(make=make),
+        "mani_skill": skill,
+        "mani_skill.envs": SimpleNamespace(),
+        "mani_skill.utils": SimpleNamespace(),
+        "mani_skill.utils.registration": SimpleNamespace(REGISTERED_ENVS={}),
+        "torch": SimpleNamespace(set_num_threads=lambda count: None),
+    }.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    task = next(iter(TASKS.values()))[0]
+    with pytest.raises(InfraError, match="zetta sims check maniskill"):
+        build(replace(task, name="mine:Task-v1"))

@@ -103,6 +103,19 @@ def test_the_state_of_an_environment_follows_from_its_stamp(listed: ListOf) -> N
         assert venv.state == state, text
 
 
+def test_an_environment_reached_by_a_link_is_the_same(listed: ListOf, tmp_path: Path) -> None:
+    venv = venv_of("robosuite")
+    venv.python.parent.mkdir(parents=True)
+    venv.python.touch()
+    stamp = Stamp(venv.packages.digest, str(venv.folder), 1.0, 1)
+    (venv.folder / STAMP).write_text(json.dumps(asdict(stamp)))
+    (link := tmp_path / "link").symlink_to(venv.folder)
+    assert replace(venv, folder=link).state == "ready"
+
+    (link := tmp_path / "elsewhere").symlink_to(venv.folder.rename(tmp_path / "moved"))
+    assert replace(venv, folder=link).state == "incomplete", "it was moved, so it does not run"
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_package_that_cannot_be_installed_is_named_with_the_log(listed: ListOf) -> None:
