@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import sys
 from dataclasses import replace
 from types import SimpleNamespace
@@ -106,12 +107,13 @@ def test_a_row_beyond_the_limits_is_clipped() -> None:
 def test_a_machine_without_a_device_is_told_the_command_that_looks_for_one(
     said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def make(*_: object, **__: object) -> None:
+    def no_device() -> None:
         raise RuntimeError(said)
 
     skill = SimpleNamespace(logger=logging.getLogger("made-up"), envs=None)
     for name, module in {
-        "gymnasium": SimpleNamespace(make=make),
+        "sapien": SimpleNamespace(render=SimpleNamespace(RenderSystem=no_device)),
+        "gymnasium": SimpleNamespace(),
         "mani_skill": skill,
         "mani_skill.envs": SimpleNamespace(),
         "mani_skill.utils": SimpleNamespace(),
@@ -120,5 +122,6 @@ def test_a_machine_without_a_device_is_told_the_command_that_looks_for_one(
     }.items():
         monkeypatch.setitem(sys.modules, name, module)
     task = next(iter(TASKS.values()))[0]
-    with pytest.raises(InfraError, match="zetta sims check maniskill"):
+    with pytest.raises(InfraError, match=re.escape(said)) as refused:
         build(replace(task, name="mine:Task-v1"))
+    assert "zetta sims check maniskill" in str(refused.value)
