@@ -16,6 +16,8 @@ from zetta.runtime.errors import ConfigError, InfraError
 
 FIRST_FRAME_S: Final = 5.0
 """How long the first picture of a camera is waited for."""
+SILENT_MS: Final = 4000
+"""A RealSense that gives nothing for so long is lost; old pictures are noticed before that."""
 RECORDINGS: Final = (".db3", ".bag")
 """How recordings of librealsense end, of version 2.57 and of older ones."""
 
@@ -269,7 +271,7 @@ class RealSenseDevice:
             InfraError: none comes.
         """
         try:
-            frames = self._align.process(self._pipeline.wait_for_frames(1000))
+            frames = self._align.process(self._pipeline.wait_for_frames(SILENT_MS))
         except RuntimeError as error:
             raise InfraError(f"the RealSense gives no pictures: {error}") from error
         image = np.array(frames.get_color_frame().get_data(), dtype=np.uint8)

@@ -20,7 +20,7 @@ rs: Any = pytest.importorskip(
 )
 
 DEPTH_MM = 1234
-FRAMES, HZ = 12, 30
+FRAMES, HZ = 45, 30
 
 
 @pytest.fixture(scope="module")
