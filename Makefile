@@ -58,8 +58,12 @@ test: lint ## check everything and run the tests that are not slow
 test-slow: lint ## run every test
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-test-sims: setup ## install the simulators of environments of their own, and run their tests
-	@for sim in $(SIMS); do $(BIN)/zetta sims install $$sim; done
+test-sims: setup ## install, check and run the simulators of environments of their own; then their tests
+	@for sim in $(SIMS); do echo "== $$sim"; \
+	  $(BIN)/zetta sims install $$sim || exit 1; \
+	  $(BIN)/zetta sims check $$sim || { $(BIN)/zetta sims graphics && $(BIN)/zetta sims check $$sim; } || exit 1; \
+	  $(BIN)/zetta run --sim $$sim --policy oracle/expert --sensing oracle --require-success --no-video || exit 1; \
+	done
 	$(BIN)/python -m pytest -m sims
 
 lint: setup ## style, types and layers
