@@ -19,8 +19,8 @@ from zetta.runtime.export.clips import Selection, Wishes, select
 from zetta.runtime.export.episode_files import EpisodeFiles, write_npz, write_parquet
 from zetta.runtime.export.features import TickColumns, camera_names, whole_state
 from zetta.runtime.export.ledger import Ledger, check_room, facts_of, key_of
-from zetta.runtime.export.lerobot_layout import Filming, LeRobotLayout
-from zetta.runtime.export.parts import Layout, export, needed_bytes
+from zetta.runtime.export.lerobot_layout import LeRobotLayout
+from zetta.runtime.export.parts import Filming, Layout, export, needed_bytes
 
 Kind: TypeAlias = Literal["lerobot", "parquet", "gymnasium"]
 INTERVENTIONS: Final = "interventions"

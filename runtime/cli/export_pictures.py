@@ -30,6 +30,8 @@ class DrawnAgain:
     render: str | None = None
     _env: Env | None = field(default=None, init=False)
     _world: World | None = field(default=None, init=False)
+    _shown: str = field(default="", init=False)
+    """Folder of the episode whose scene the world is in."""
     _warned: set[str] = field(default_factory=set, init=False)
 
     def __call__(self, clip: Clip, episode: LoggedEpisode) -> Iterator[Mapping[str, Image]]:
@@ -42,8 +44,10 @@ class DrawnAgain:
         if episode.poses is None:
             raise ConfigError(no_pictures(clip))
         env = self._environment(clip.world)
-        env.reset(episode.header.scene)  # a pose does not hold the fixtures
-        self._compare(episode.header.spec, env.spec)
+        if self._shown != clip.folder:
+            env.reset(episode.header.scene)  # a pose does not hold the fixtures
+            self._compare(episode.header.spec, env.spec)
+            self._shown = clip.folder
         cameras = choose_cameras(env, self.cameras)
         chosen = moments_at(episode, range(clip.first, clip.first + clip.ticks))
         for _, images in drawn(env, episode, cameras, chosen):
@@ -51,7 +55,7 @@ class DrawnAgain:
 
     def close(self) -> None:
         """Close the world; calling it again does nothing."""
-        env, self._env, self._world = self._env, None, None
+        env, self._env, self._world, self._shown = self._env, None, None, ""
         if env is not None:
             env.close()
 

@@ -18,12 +18,11 @@ from zetta.runtime.archives import UNREADABLE
 from zetta.runtime.core import SENSING_LEVELS
 from zetta.runtime.episode_log import TICKS, LoggedEpisode
 from zetta.runtime.errors import ConfigError
-from zetta.runtime.export.clips import Clip, Selection
-from zetta.runtime.export.features import ACTION, STATE, Columns, TickColumns
+from zetta.runtime.export.clips import SKILL, Clip, Selection
+from zetta.runtime.export.features import ACTION, DECISIONS, STATE, Columns, TickColumns
 from zetta.runtime.export.films import check_length
 from zetta.runtime.export.ledger import Ledger
-from zetta.runtime.export.lerobot_layout import Filming
-from zetta.runtime.export.parts import Alike, Row, film, origin
+from zetta.runtime.export.parts import Alike, Filming, Row, film, origin
 
 EPISODES, VIDEOS, INDEX = "episodes", "videos", "episodes.parquet"
 WriteTicks: TypeAlias = Callable[[Path, LoggedEpisode, Clip, Columns], None]
@@ -104,10 +103,10 @@ def write_parquet(path: Path, episode: LoggedEpisode, clip: Clip, columns: Colum
     level = SENSING_LEVELS[int(columns["sensing_index"][0])]
     added: dict[str, Any] = {
         "intervention": columns["intervention"],
-        "skill": [s.removeprefix("skill:") if on else ""
+        "skill": [s.removeprefix(SKILL) if on else ""
                   for s, on in zip(columns["source"], columns["intervention"], strict=True)],
         "critic": columns["critic"],
-        "verdict": [("pass", "recover", "abort")[i] for i in columns["verdict_index"]],
+        "verdict": [DECISIONS[i] for i in columns["verdict_index"]],
         "sensing": [level] * clip.ticks,
         "reward": columns["next.reward"],
         "success": columns["next.success"],

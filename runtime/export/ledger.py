@@ -18,6 +18,7 @@ from typing import Any, Final
 from zetta.runtime.core import SENSING_LEVELS
 from zetta.runtime.errors import ConfigError, InfraError
 from zetta.runtime.export.clips import Selection
+from zetta.runtime.export.features import DECISIONS
 from zetta.runtime.records import to_json
 
 FORMAT: Final = "zetta-export-1"
@@ -126,7 +127,7 @@ def facts_of(selection: Selection) -> dict[str, Any]:
     return {
         "sources": list(selection.sources),
         "skills": list(selection.skills),
-        "verdicts": ["pass", "recover", "abort"],
+        "verdicts": list(DECISIONS),
         "sensing": list(SENSING_LEVELS),
         "action": to_json(action),
         "arms": list(selection.spec.arms),

@@ -6,7 +6,7 @@ that LeRobot uses itself; `meta/info.json`, without which nothing is a data set,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -27,8 +27,15 @@ from zetta.runtime.export.lerobot_meta import (
     write_episodes,
     write_tasks,
 )
-from zetta.runtime.export.parts import Alike, PictureSource, Row, film, origin
-from zetta.runtime.export.statistics import Binned, Summary, joined, summary_of, summary_of_counts
+from zetta.runtime.export.parts import Alike, Filming, Row, film, origin
+from zetta.runtime.export.statistics import (
+    Binned,
+    Counts,
+    Joined,
+    Summary,
+    summary_of,
+    summary_of_counts,
+)
 
 DATA_BYTES: Final = 100 * 2**20
 VIDEO_BYTES: Final = 200 * 2**20
@@ -44,14 +51,6 @@ COUNTED: Final = (
 )
 """What every data set of LeRobot has; `timestamp` is the frame's number by the rate."""
 TABLE: Final = "data.parquet"
-
-
-@dataclass(frozen=True, slots=True)
-class Filming:
-    """How pictures come."""
-
-    cameras: tuple[str, ...]
-    pictures: PictureSource
 
 
 class LeRobotLayout:
@@ -155,26 +154,33 @@ class LeRobotLayout:
         return placed
 
     def _statistics(self, ledger: Ledger) -> Row:
-        count = len(self._selection.clips)
-        stats: Row = {}
-        bins: dict[str, Binned] = {}
-        numeric = [feature for feature in self.features if feature.dtype != "string"]
-        for feature in numeric:
-            whole = joined(as_summary(ledger.row(i)["stats"][feature.name]) for i in range(count))
-            stats[feature.name] = as_lists(whole)
-            bins[feature.name] = Binned(whole["min"], whole["max"])
-        for path in sorted((ledger.folder / "data").glob("*/*.parquet")):
+        """Return `stats.json`, looking at each episode and then at each table once."""
+        whole: dict[str, Joined] = {}
+        pictures: dict[str, Counts] = {}
+        for i in range(len(self._selection.clips)):
+            row = ledger.row(i)
+            for name, plain in row["stats"].items():
+                if name in whole:
+                    whole[name].add(as_summary(plain))
+                else:
+                    whole[name] = Joined(as_summary(plain))
+            for camera, counts in row["counts"].items():
+                pictures[camera] = np.add(pictures.get(camera, 0), counts)
+        bins = self._binned(ledger.folder, whole)
+        stats = {n: as_lists({**whole[n].summary(), **bins[n].quantiles()}) for n in whole}
+        for camera, counts in pictures.items():
+            summary = summary_of_counts(counts, self._selection.ticks)
+            stats[VIEW + camera] = as_lists(summary, picture=True)
+        return stats
+
+    def _binned(self, root: Path, whole: Mapping[str, Joined]) -> dict[str, Binned]:
+        bins = {name: Binned(each.low, each.high) for name, each in whole.items()}
+        numeric = [feature for feature in self.features if feature.name in whole]
+        for path in sorted((root / "data").glob("*/*.parquet")):
             for batch in pq.ParquetFile(path).iter_batches(columns=[f.name for f in numeric]):
                 for feature in numeric:
                     bins[feature.name].add(_read_column(batch.column(feature.name), feature))
-        for name, counted in bins.items():
-            stats[name] |= as_lists(counted.quantiles())
-        for camera in self._cameras:
-            summed = sum(np.array(ledger.row(i)["counts"][camera]) for i in range(count))
-            stats[VIEW + camera] = as_lists(
-                summary_of_counts(np.asarray(summed), self._selection.ticks), picture=True
-            )
-        return stats
+        return bins
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,14 @@ class PictureSource(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Filming:
+    """How pictures come."""
+
+    cameras: tuple[str, ...]
+    pictures: PictureSource
+
+
 class Advance(Protocol):
     """Told how an export gets on."""
 

@@ -6,7 +6,7 @@ are counted in bins, so that memory does not grow with the data.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -23,6 +23,8 @@ QUANTILES: Final[Mapping[str, float]] = {
 }
 BINS: Final = 10_000
 """A quantile of a data set is within a ten-thousandth of the feature's range."""
+ROUNDING: Final = 1e-12
+"""Of shares that are summed."""
 LEVELS: Final = 256
 """Values of a channel of a picture."""
 Counts: TypeAlias = npt.NDArray[np.int64]
@@ -63,35 +65,41 @@ def summary_of_counts(counts: Counts, frames: int) -> Summary:
         "mean": mean,
         "std": spread,
         "count": np.array([frames]),
-        **{name: levels[(reached >= q - 1e-12).argmax(axis=1)] for name, q in QUANTILES.items()},
+        **{name: levels[(reached >= q - ROUNDING).argmax(axis=1)] for name, q in QUANTILES.items()},
     }
 
 
-def joined(summaries: Iterable[Summary]) -> dict[str, Array]:
-    """Return the statistics of several episodes together, without quantiles.
+class Joined:
+    """Gathers the statistics of several episodes into those of all, without quantiles."""
 
-    Raises:
-        ValueError: there are none.
-    """
-    whole: dict[str, Array] = {}
-    squares = np.zeros(0)
-    for each in summaries:
-        n = float(each["count"][0])
-        if not whole:
-            whole = {k: np.array(each[k], np.float64) for k in ("min", "max", "mean", "count")}
-            squares = n * each["std"] ** 2
-            continue
-        before = float(whole["count"][0])
+    def __init__(self, first: Summary) -> None:
+        """Begin with one episode."""
+        self._count = float(first["count"][0])
+        self._mean = first["mean"]
+        self._squares = self._count * first["std"] ** 2
+        self.low, self.high = first["min"], first["max"]
+
+    def add(self, other: Summary) -> None:
+        """Take in one more episode."""
+        n = float(other["count"][0])
+        whole = self._count + n
         # Chan, Golub and LeVeque 1983: sums of squares of two parts about their common mean.
-        apart = each["mean"] - whole["mean"]
-        squares = squares + n * each["std"] ** 2 + apart**2 * n * before / (n + before)
-        whole["mean"] = whole["mean"] + apart * n / (n + before)
-        whole["count"] = whole["count"] + n
-        whole["min"] = np.minimum(whole["min"], each["min"])
-        whole["max"] = np.maximum(whole["max"], each["max"])
-    if not whole:
-        raise ValueError("no statistics of no episodes")
-    return {**whole, "std": np.sqrt(squares / whole["count"])}
+        apart = other["mean"] - self._mean
+        self._squares = self._squares + n * other["std"] ** 2 + apart**2 * n * self._count / whole
+        self._mean = self._mean + apart * n / whole
+        self._count = whole
+        self.low = np.minimum(self.low, other["min"])
+        self.high = np.maximum(self.high, other["max"])
+
+    def summary(self) -> Summary:
+        """Return the statistics so far."""
+        return {
+            "min": self.low,
+            "max": self.high,
+            "mean": self._mean,
+            "std": np.sqrt(self._squares / self._count),
+            "count": np.array([round(self._count)]),
+        }
 
 
 class Binned:
@@ -99,21 +107,20 @@ class Binned:
 
     def __init__(self, low: Array, high: Array) -> None:
         """Begin; shape of both (D,)."""
-        self._low, self._width = low, np.where(high > low, high - low, 1.0) / BINS
-        self._high = high
+        self._low = low
+        self._step = np.where(high > low, high - low, 1.0) / (BINS - 1)
         self._counts = np.zeros((len(low), BINS), np.int64)
 
     def add(self, values: Array) -> None:
         """Count more values. Shape (N, D)."""
-        places = np.clip((values - self._low) / self._width, 0, BINS - 1).astype(np.int64)
-        for d, column in enumerate(places.T):
+        nearest = np.rint((values - self._low) / self._step).astype(np.int64)
+        for d, column in enumerate(np.clip(nearest, 0, BINS - 1).T):
             self._counts[d] += np.bincount(column, minlength=BINS)
 
     def quantiles(self) -> dict[str, Array]:
-        """Return each quantile, at the middle of its bin. Shape (D,)."""
+        """Return each quantile, to the nearest bin; extremes are met exactly. Shape (D,)."""
         reached = np.cumsum(self._counts, axis=1) / self._counts.sum(axis=1, keepdims=True)
-        found = {}
-        for name, q in QUANTILES.items():
-            bins = (reached >= q - 1e-12).argmax(axis=1)
-            found[name] = np.clip(self._low + (bins + 0.5) * self._width, self._low, self._high)
-        return found
+        return {
+            name: self._low + (reached >= q - ROUNDING).argmax(axis=1) * self._step
+            for name, q in QUANTILES.items()
+        }
