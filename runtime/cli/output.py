@@ -96,6 +96,11 @@ def remember_command(args: Sequence[str]) -> None:
     _Typed.args = tuple(args)
 
 
+def typed() -> tuple[str, ...]:
+    """Return what was typed after `zetta`."""
+    return _Typed.args
+
+
 def command_line() -> str:
     """Return the command that is running, as it can be typed again."""
     return shlex.join(["zetta", *_Typed.args])
