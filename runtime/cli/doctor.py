@@ -15,7 +15,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 import typer
 
-from zetta.runtime.cli import doctor_policy, installation, output
+from zetta.runtime.cli import colours, doctor_policy, installation, output
 from zetta.runtime.errors import ZettaError
 from zetta.runtime.policies.devices import why_no_cuda
 
@@ -80,7 +80,7 @@ def _examine(as_json: bool) -> None:
     for check in checks():
         found.append(check)
         if not as_json:
-            output.answer(_line(check))
+            output.answer(_line(check), colours.heads)
     healthy = all(c.state != "missing" for c in found)
     if as_json:
         rows = [

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from zetta.runtime.cli import output
+from zetta.runtime.cli import colours, output
 from zetta.runtime.cli.assemble import find_simulator
 from zetta.runtime.cli.episodes import FACTORY
 from zetta.runtime.cli.evaluation_request import (
@@ -160,5 +160,5 @@ def _tell(answer: dict[str, Any], folder: Path, as_json: bool) -> None:
     if as_json:
         output.emit({**answer, "out": str(folder)})
         return
-    output.answer((folder / TABLES_FILE).read_text(encoding="utf-8"))
+    output.answer((folder / TABLES_FILE).read_text(encoding="utf-8"), colours.markdown)
     output.answer(f"see {folder / TABLES_FILE} and {folder / RESULTS_FILE}")
