@@ -65,18 +65,20 @@ def terminal() -> Iterator[tuple[TextIO, Callable[[], str]]]:
 def on_terminal(line: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """Return what `zetta LINE` writes to a terminal."""
     with terminal() as (stream, said):
-        with monkeypatch.context() as patched, pytest.raises(SystemExit):
+        with monkeypatch.context() as patched:
             patched.setattr(sys, "stdout", stream)
-            cli.main(line.split())
+            with pytest.raises(SystemExit):
+                cli.main(line.split())
         return said()
 
 
 def in_pipe(line: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """Return what `zetta LINE` writes into a pipe."""
     stream = io.StringIO()
-    with monkeypatch.context() as patched, pytest.raises(SystemExit):
+    with monkeypatch.context() as patched:
         patched.setattr(sys, "stdout", stream)
-        cli.main(line.split())
+        with pytest.raises(SystemExit):
+            cli.main(line.split())
     return stream.getvalue()
 
 
