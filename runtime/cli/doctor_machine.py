@@ -29,9 +29,9 @@ class Check:
 
 GOOD_CORES: Final = 2
 MEMORY_BYTES: Final = 4_000_000_000
-"""One LIBERO simulator with its policy takes about 1.5 GB, and people run two."""
+"""A LIBERO run with zetta/tiny was seen to take 2.0 GB at most, and people run two."""
 SHARED_BYTES: Final = 256_000_000
-"""A pair of frames of four cameras with depth takes 30 MB, and several workers share the room."""
+"""A worker keeps two messages of pictures there, some MB each, and workers share the room."""
 CPU_QUOTA: Final = Path("/sys/fs/cgroup/cpu.max")
 MEMORY: Final = Path("/proc/meminfo")
 ROOT: Final = Path(__file__).parents[2]
@@ -78,7 +78,7 @@ def check_memory() -> Check:
     if free >= MEMORY_BYTES:
         return Check("memory", "ok", detail)
     fix = "zetta eval --workers 1 …, and end what else is running"
-    return Check("memory", "optional", f"only {detail}; a simulator takes about 1.5 GB", fix)
+    return Check("memory", "optional", f"only {detail}; a LIBERO run takes about 2 GB", fix)
 
 
 def check_shared_memory() -> Check:

@@ -68,8 +68,8 @@ def command(
     turns: Annotated[int, typer.Option(help="Answers that the agent may give.")] = 45,
     commands_per_turn: Annotated[int, typer.Option(help="Commands of one answer.")] = 4,
     tokens: Annotated[int, typer.Option(help="Tokens it may use; 0 for no limit.")] = 0,
-    dollars: Annotated[float, typer.Option(help="Money it may spend; 0 for no limit.")] = 0.0,
-    seconds: Annotated[float, typer.Option(help="Time it may take; 0 for no limit.")] = 0.0,
+    dollars: Annotated[float, typer.Option(help="US dollars it may spend; 0: no limit.")] = 0.0,
+    seconds: Annotated[float, typer.Option(help="Seconds it may take; 0 for no limit.")] = 0.0,
     steps: Steps = "unlimited",
     overlays: Overlays = "all",
     demonstrations: Annotated[

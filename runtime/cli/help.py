@@ -30,9 +30,11 @@ PANELS: Final[Mapping[str, str]] = {
     "The search and its gate": "development search branch-seeds pass-k reuse null everywhere",
     "Server": "door bind http port url name keys key-file token-file allow-remote convention "
     "generation metrics",
+    "Episodes and pictures": "only successes with-oracle state camera size videos overlay every "
+    "count strip",
     "How it runs": "realtime render any-profile worker workers launch ray-address share-policy "
     "depth-noise option key",
-    "What comes out": "video signals out resume list plan grammar report plot require-success "
+    "What comes out": "video text lerobot parquet gymnasium pdf draw strips force signals out resume list plan grammar report plot require-success "
     "json help",
 }
 """Panel and the options that belong to it, wherever they occur."""

@@ -117,9 +117,9 @@ def command(
     sensing: Seeing = "vision",
     turns: Annotated[int, typer.Option(help="Calls of `execute` and `done` in all.")] = TURNS,
     commands_per_turn: Annotated[int, typer.Option(help="Commands of one call.")] = 4,
-    seconds: Annotated[float, typer.Option(help="Time it may take; 0 for no limit.")] = 0.0,
+    seconds: Annotated[float, typer.Option(help="Seconds it may take; 0 for no limit.")] = 0.0,
     call_seconds: Annotated[
-        float, typer.Option(help="Time of one call, motions included; they are stopped then.")
+        float, typer.Option(help="Seconds of one call, motions included; they are stopped then.")
     ] = 120.0,
     idle: Annotated[
         float, typer.Option(help="Seconds without a call after which it ends; 0 for never.")

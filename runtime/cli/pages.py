@@ -51,15 +51,16 @@ PAGES: Final[Mapping[str, Page]] = {
     ),
     "dashboard": Page(
         "Use it to watch running episodes and to look into finished ones, in a browser, offline.",
-        ("zetta dashboard runs",),
+        ("zetta dashboard runs", "zetta dashboard runs --port 0 --json"),
+        {0: "it was told to end"},
     ),
     "report": Page(
         "Use it to pass a result on: one file that loads nothing from elsewhere.",
-        ("zetta report runs/mine",),
+        ("zetta report runs/mine", "zetta report runs/mine --out mine.html"),
     ),
     "export": Page(
         "Use it to train on what was logged, interventions included.",
-        ("zetta export runs/mine --lerobot dataset",),
+        ("zetta export runs/mine --lerobot dataset", "zetta export runs/mine --parquet tables"),
     ),
     "train": Page(
         "Use it to make the weights that come with zetta again, or others like them. It needs "

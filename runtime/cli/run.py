@@ -72,7 +72,7 @@ def command(
     sensing: Sensing = "vision",
     bundle: Bundle = "none",
     recovery_share: Annotated[
-        float | None, typer.Option(help="Share of the step budget that skills may use.")
+        float | None, typer.Option(help="Share of the step budget that skills may use, 0 to 1.")
     ] = None,
     shadow: Annotated[
         bool, typer.Option("--shadow", help="Record what critics would do; let the policy be.")
