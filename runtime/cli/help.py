@@ -34,7 +34,8 @@ PANELS: Final[Mapping[str, str]] = {
     "count strip",
     "How it runs": "realtime render any-profile worker workers launch ray-address share-policy "
     "depth-noise option key",
-    "What comes out": "video text lerobot parquet gymnasium pdf draw strips force signals out resume list plan grammar report plot require-success "
+    "What comes out": "video text lerobot parquet gymnasium pdf draw strips force "
+    "signals out resume list plan grammar report plot require-success "
     "json help",
 }
 """Panel and the options that belong to it, wherever they occur."""
