@@ -28,6 +28,7 @@ from zetta.runtime.cli.driving import driven
 from zetta.runtime.cli.number_lists import number
 from zetta.runtime.cli.options import (
     EXPERT,
+    check_arms,
     check_inference,
     check_level,
     check_options,
@@ -134,6 +135,7 @@ class Assembler:
         scene = find_scene(simulator, spec)
         policy, env = self._policy(spec), self._environment(simulator, spec)
         scene = _worded(scene, env)
+        check_arms(spec, env.spec)
         check_level(spec.sensing, env.spec.sensing, f"the environment {env.spec.name}")
         facts = RunFacts(
             policy_name=spec.policy,

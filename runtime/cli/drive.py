@@ -82,6 +82,7 @@ def command(
         str | None, typer.Option(help="What finds things in pictures; each simulator has its own.")
     ] = None,
     video: Annotated[bool, typer.Option(help="Write an MP4 of each episode.")] = False,
+    strip: Annotated[bool, typer.Option(help="Draw a strip of pictures of each episode.")] = True,
     render: Annotated[str, typer.Option(help="Render profile: fast or full.")] = "fast",
     option: Annotated[list[str] | None, typer.Option(help="Further NAME=VALUE.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of this run; new or empty.")] = None,
@@ -132,7 +133,7 @@ def command(
     specs = plan(wishes, simulator)
     _check_manner(agent, specs)
     check_options(specs[0])
-    manner = Manner(video=video, realtime=realtime)
+    manner = Manner(video=video, strip=strip, realtime=realtime)
     answer = carry_out(specs, manner, simulator, out, "drive", as_json=as_json)
     if as_json:
         output.emit(answer.to_json())

@@ -39,6 +39,7 @@ def command(
         float | None, typer.Option(help="Spread of the policy's draws; 0 is deterministic.")
     ] = None,
     video: Annotated[bool | None, typer.Option(help="Write an MP4 of each episode.")] = None,
+    strip: Annotated[bool, typer.Option(help="Draw a strip of pictures of each episode.")] = True,
     realtime: Annotated[bool, typer.Option("--realtime", help="Run at the control rate.")] = False,
     render: Annotated[str, typer.Option(help="Render profile: fast or full.")] = "fast",
     any_profile: Annotated[
@@ -101,7 +102,7 @@ def command(
     check_inference(specs[0], realtime)
     if video is None:
         video = wishes.only_sim and sim in DEFAULTS and DEFAULTS[sim].video
-    manner = Manner(video=video, realtime=realtime, signals=signals)
+    manner = Manner(video=video, strip=strip, realtime=realtime, signals=signals)
     answer = carry_out(specs, manner, simulator, out, as_json=as_json)
     if as_json:
         output.emit(answer.to_json())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import io
 import logging
+import sys
 import warnings
 from collections.abc import Iterator
 from importlib.metadata import version
@@ -114,8 +115,8 @@ def _check_assets(registered: Any) -> None:
             if not is_data_source_downloaded(asset):
                 raise ConfigError(
                     f"{registered.uid} needs the assets {asset!r}, which are not in the package; "
-                    f"download them with: python -m mani_skill.utils.download_asset {listed}, run "
-                    "by the Python of zetta sims check maniskill"
+                    f"download them with: {sys.executable} -m mani_skill.utils.download_asset "
+                    f"{listed}"
                 )
 
 
