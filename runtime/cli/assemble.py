@@ -135,8 +135,7 @@ class Assembler:
         scene = find_scene(simulator, spec)
         policy, env = self._policy(spec), self._environment(simulator, spec)
         scene = _worded(scene, env)
-        check_arms(spec, env.spec)
-        check_level(spec.sensing, env.spec.sensing, f"the environment {env.spec.name}")
+        _check_fits(spec, env)
         facts = RunFacts(
             policy_name=spec.policy,
             policy=None if policy is None else policy.spec,
@@ -295,6 +294,11 @@ def find_scene(simulator: Simulator, spec: RunSpec) -> Scene:
     if asked is not None:
         task = replace(task, instruction=asked)
     return Scene(task, spec.layout, spec.seed)
+
+
+def _check_fits(spec: RunSpec, env: Env) -> None:
+    check_arms(spec, env.spec)
+    check_level(spec.sensing, env.spec.sensing, f"the environment {env.spec.name}")
 
 
 def _worded(scene: Scene, env: Env) -> Scene:
