@@ -6,12 +6,8 @@ next, and what it remembers of an episode before would be another start.
 
 from __future__ import annotations
 
-import contextlib
-import io
 import logging
 import sys
-import warnings
-from collections.abc import Iterator
 from importlib.metadata import version
 from typing import Any, Final
 
@@ -20,6 +16,7 @@ import numpy as np
 from zetta.runtime.core import Action
 from zetta.runtime.errors import ConfigError, InfraError, suggest
 from zetta.sims.maniskill.tasks import WRIST, ManiSkillTask
+from zetta.sims.quiet import quiet
 
 PACKAGES: Final = ("mani_skill", "sapien", "torch", "numpy")
 CONTROL_MODE: Final = "pd_ee_delta_pose"
@@ -128,11 +125,3 @@ def _check_robot(env: Any, name: str) -> None:
             f"{name} is a task of the robot {robot!r}; only those of one arm are driven here, with "
             f"the robot {' or '.join(ROBOTS)}"
         )
-
-
-@contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """Keep ManiSkill's notes off stdout and out of the log."""
-    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
-        warnings.simplefilter("ignore")
-        yield
