@@ -23,6 +23,7 @@ VERBS: Final[Mapping[str, str]] = {
     "run": "run episodes and watch them",
     "eval": "measure success on paired scenes, with intervals",
     "replay": "draw a logged episode again: MP4 or picture strip",
+    "export": "write logged episodes as a data set: LeRobot, Parquet, npz",
     "train": "train an embedded model from nothing",
     "serve": "put a policy behind a socket, for other processes and machines",
     "drive": "let an agent drive through semantic commands: script, person, model",
