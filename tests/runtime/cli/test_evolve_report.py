@@ -11,12 +11,13 @@ import pytest
 
 from tests.skills.evolve.made_campaign import HOSTILE, made
 from zetta.runtime.cli.evolve_episodes import Errand, EvolvingEpisodes, sent_on
-from zetta.runtime.cli.evolve_report import REPORT, keep_report, write_report
+from zetta.runtime.cli.evolve_report import keep_report, write_report
 from zetta.runtime.cli.evolve_rollouts import Nobody
 from zetta.runtime.cli.evolve_strips import keep_strips
 from zetta.runtime.cli.main import main
 from zetta.runtime.core import RunSpec, Sampled
 from zetta.runtime.errors import ConfigError
+from zetta.runtime.reporting.page import PAGE
 
 VOID = {"meta", "img", "br"}
 
@@ -81,7 +82,7 @@ def test_a_report_needs_nothing_from_elsewhere(tmp_path: Path) -> None:
 
     assert "http://" not in text
     assert "https://" not in text
-    assert all(source.startswith("data:") for source in Page(text).sources)
+    assert all(source.startswith(("data:", "#")) for source in Page(text).sources)
     assert write_report(tmp_path).read_text() == text
 
 
@@ -89,7 +90,7 @@ def test_a_report_that_cannot_be_written_is_a_note(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made(tmp_path)
-    (tmp_path / REPORT).mkdir()
+    (tmp_path / PAGE).mkdir()
     keep_report(tmp_path)
 
     assert "the report was not written" in capsys.readouterr().err
@@ -129,7 +130,7 @@ def test_a_toy_campaign_writes_its_report_and_writes_it_again(
         "--sensing", "oracle", "--development", "2", "--seed", "s", "--out", str(out),
     )  # fmt: skip
     code, said, notes = typed(capsys, *words, "--json")
-    path = out / REPORT
+    path = out / PAGE
 
     assert code == 0, notes
     assert json.loads(said)["report"] == str(path)
