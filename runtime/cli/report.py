@@ -176,7 +176,7 @@ def _drew(each: Episode, path: Path) -> bool:
 
 def _tell(told: Told, path: Path, pdf: Path | None, size: int, as_json: bool) -> None:
     document = told.document
-    strips = sum(isinstance(b, Picture) for s in document.sections for b in s.blocks)
+    strips = sum(isinstance(block, Picture) for block in document.blocks())
     if as_json:
         output.emit(
             {

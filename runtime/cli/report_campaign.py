@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from zetta.runtime.cli import report_campaign_gate as gate
 from zetta.runtime.cli import report_campaign_parts as parts
 from zetta.runtime.cli.evolve_figures import success_curve
 from zetta.runtime.cli.evolve_strips import keep_strips, strip_path, wished
@@ -140,8 +141,11 @@ def _missing(read: CampaignRead, report: CampaignReport) -> Iterator[str]:
             done = list(each.stages)
             where = f"after {done[-1]}" if done else "before its first stage"
             yield f"generation {each.number} stands {where}: the campaign runs, or was stopped"
-    if not report.generations:
+    begun, planned = len(read.generations), report.manifest.generations
+    if not begun:
         yield "no stage has been recorded"
+    elif not report.complete and all(each.complete for each in read.generations):
+        yield f"{begun} of {counted(planned, 'generation')} were begun: the campaign was stopped"
 
 
 def _seal_section(read: CampaignRead, broken: tuple[str, ...]) -> Section:
@@ -184,10 +188,10 @@ def _generation_section(
     strips = [pictures.shown[w.name] for w in each.strips if w.name in pictures.shown]
     named = (
         ("Failures", (*parts.failure_part(own), *strips)),
-        ("Which recovery helps", tuple(parts.support_part(each))),
+        ("Which recovery helps", tuple(gate.support_part(each))),
         ("Candidate", tuple(parts.candidate_part(each))),
-        ("Screen and shadow", tuple(parts.screen_part(own))),
-        ("Gate", tuple(parts.gate_part(own, read.plan))),
+        ("Screen and shadow", tuple(gate.screen_part(own))),
+        ("Gate", tuple(gate.gate_part(own, read.plan))),
         ("Tasks", (parts.task_table(each), *parts.driver_table(each))),
         ("Cost", (parts.costs(each.costs, f"Cost of generation {each.number}"),)),
     )

@@ -14,6 +14,7 @@ from zetta.runtime.episode_log import HEADER, EpisodeHeader, read_header
 from zetta.runtime.errors import ConfigError, SpecMismatch
 from zetta.runtime.evaluation_plan import Arm, Planned
 from zetta.runtime.evaluation_results import Row
+from zetta.runtime.registry import is_arm
 from zetta.runtime.reporting.outcomes import Episode, Outcomes
 from zetta.runtime.reporting.wording import counted
 from zetta.runtime.rollouts.factory import record_of
@@ -67,6 +68,11 @@ def read_run(folder: Path) -> Outcomes:
         raise ConfigError(
             f"nothing of the run {folder} can be read: {found.missing[0]}; give a folder that "
             "zetta run, eval or evolve has written"
+        )
+    if is_arm(found.facts.get("sim", "")):
+        found.missing.append(
+            "an arm does not know whether its task is done, so nobody has judged these episodes; "
+            "zetta critics judge keeps what a person saw"
         )
     policy, bundle = found.facts.get("policy", ""), found.facts.get("bundle", "none")
     return Outcomes(

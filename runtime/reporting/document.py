@@ -6,7 +6,7 @@ Every table has a caption and every picture words beside it, because their recor
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final, Literal, TypeAlias
 
@@ -142,8 +142,12 @@ class Section:
     blocks: tuple[Block, ...] = ()
     parts: tuple[Section, ...] = ()
     tag: Tag | None = None
-    is_listed: bool = True
-    """Whether the contents name it."""
+
+    def every(self) -> Iterator[Block]:
+        """Yield the blocks of the section and of its parts."""
+        yield from self.blocks
+        for part in self.parts:
+            yield from part.every()
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +165,11 @@ class Document:
     """What should be there and is not."""
     oracle: bool = False
     """Whether something was allowed to read simulator truth."""
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield every block, in the order of the page."""
+        for each in self.sections:
+            yield from each.every()
 
 
 def facts(caption: str, pairs: Sequence[tuple[str, Cell]]) -> Table:

@@ -5,9 +5,10 @@ What an evaluation says is counted again from its shards; `results.json` is only
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -54,9 +55,13 @@ def read_evaluation(folder: Path) -> Outcomes:
         raise ConfigError(f"{folder} holds {len(plans)} evaluations, expected one")
     plan, found = _object(plans[0]), _Found()
     try:
-        arms = tuple(Arm(name, **said) for name, said in plan["arms_planned"].items())
-        starts, seeds = len(plan["starts"]), len(plan["policy_seeds"])
-        episodes = len(plan["tasks"]) * starts * len(arms)
+        planned_arms = plan["arms_planned"]
+        order = plan.get("arm_order") or _older_order(planned_arms, folder / RESULTS_FILE)
+        arms = tuple(Arm(name, **planned_arms[name]) for name in order)
+        starts = [(str(each["layout"]), int(each["seed"])) for each in plan["starts"]]
+        seeds = [int(seed) for seed in plan["policy_seeds"]]
+        tasks = [str(each) for each in plan["tasks"]]
+        episodes = len(tasks) * len(starts) * len(arms)
         identity = _identity(plan)
         sensing, command, digest = str(plan["sensing"]), str(plan["command"]), str(plan["plan"])
     except UNREADABLE as error:
@@ -64,10 +69,9 @@ def read_evaluation(folder: Path) -> Outcomes:
     for path in sorted(plans[0].parent.glob("episodes-*.jsonl")):
         _read_shard(path, digest, {arm.name for arm in arms}, found)
     _check_scenes(found)
-    rows = _in_order(found.rows.values(), arms)
+    rows = _in_order(found.rows.values(), tasks, starts, arms)
     _check_results(folder / RESULTS_FILE, rows, arms, found)
-    # A start either has every policy seed or, with seeds of its own, the one of its place.
-    planned = episodes if seeds == starts and len(rows) <= episodes else episodes * seeds
+    planned = episodes * (1 if _own_seeds(rows, starts, seeds) else len(seeds))
     if len(rows) < planned:
         found.missing.append(
             f"{len(rows)} of {counted(planned, 'planned episode')} are here; continue with --resume"
@@ -78,6 +82,28 @@ def read_evaluation(folder: Path) -> Outcomes:
         facts={"": identity}, commands={"": command}, sensing=(sensing,), expected=planned,
         alarms=tuple(found.alarms), missing=tuple(found.missing),
     )  # fmt: skip
+
+
+def _older_order(names: Iterable[str], results: Path) -> list[str]:
+    """Return arms in the order of a plan that did not keep it: baselines of its answer first."""
+    compared: list[Mapping[str, Any]] = []
+    with contextlib.suppress(ConfigError, *UNREADABLE):
+        compared = list(_object(results)["comparisons"])
+    baselines = {each["baseline"] for each in compared}
+    return sorted(names, key=lambda name: (name not in baselines, name))
+
+
+def _own_seeds(
+    rows: Sequence[Row], starts: Sequence[tuple[str, int]], seeds: Sequence[int]
+) -> bool:
+    """Say whether each start has the one policy seed of its place; else each has every seed."""
+    if len(starts) != len(seeds):
+        return False
+    own = dict(zip(starts, seeds, strict=True))
+    return all(
+        own.get((str(r.planned.spec.layout), r.planned.spec.seed)) == r.planned.spec.policy_seed
+        for r in rows
+    )
 
 
 def _read_shard(path: Path, plan: str, arms: set[str], found: _Found) -> None:
@@ -113,15 +139,26 @@ def _row(plain: Mapping[str, Any]) -> Row:
     return Row(planned, record, int(plain["attempts"]), str(plain.get("error", "")))
 
 
-def _in_order(rows: Iterable[Row], arms: tuple[Arm, ...]) -> tuple[Row, ...]:
-    """Return rows in an order that does not depend on which worker was fast."""
-    places = {arm.name: place for place, arm in enumerate(arms)}
+def _in_order(
+    rows: Iterable[Row],
+    tasks: Sequence[str],
+    starts: Sequence[tuple[str, int]],
+    arms: tuple[Arm, ...],
+) -> tuple[Row, ...]:
+    """Return rows in the order of the plan: sums do not depend on which worker was fast."""
+    of_task = {name: place for place, name in enumerate(tasks)}
+    of_start = {start: place for place, start in enumerate(starts)}
+    of_arm = {arm.name: place for place, arm in enumerate(arms)}
 
-    def key(row: Row) -> tuple[object, ...]:
+    def key(row: Row) -> tuple[int, int, int, int, str]:
         spec = row.planned.spec
-        layout = str(spec.layout)
-        place = (len(layout), layout)
-        return spec.suite, spec.task, place, spec.seed, spec.policy_seed, places[row.planned.arm]
+        return (
+            of_task.get(f"{spec.suite}/{spec.task}", len(of_task)),
+            of_start.get((str(spec.layout), spec.seed), len(of_start)),
+            spec.policy_seed,
+            of_arm[row.planned.arm],
+            row.planned.key,
+        )
 
     return tuple(sorted(rows, key=key))
 

@@ -292,7 +292,7 @@ def intervention_section(outcomes: Outcomes, most: int) -> Section:
         f"Every intervention ({len(every)})"
         if len(every) <= most
         else f"The first {most} of {len(every)} interventions",
-        ("episode", "arm", "tick", "critic said", "skill", "ticks", "how it ended", "episode"),
+        ("episode", "arm", "tick", "critic said", "skill", "ticks", "how it ended", "outcome"),
         tuple(
             (f"{e.row.planned.scene}", e.arm, str(r.tick), f"{r.critic}: {r.reason}", r.skill,
              str(r.ticks), r.ending, e.outcome)
