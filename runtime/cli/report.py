@@ -102,18 +102,21 @@ def _target(folders: Sequence[Path], out: Path | None) -> Path:
         )
     if len({folder.resolve() for folder in folders}) < len(folders):
         raise ConfigError("a run is named twice; name each once")
+    path = _place(folders, out)
+    if path.exists() and not is_report(path):
+        raise ConfigError(f"{path} exists already and is no report; choose another --out")
+    return path
+
+
+def _place(folders: Sequence[Path], out: Path | None) -> Path:
     if out is None:
-        if len(folders) > 1:
-            return output.run_folder("report") / PAGE
-        return folders[0] / PAGE
+        return (folders[0] if len(folders) == 1 else output.run_folder("report")) / PAGE
     is_folder = out.is_dir() or out.suffix.lower() not in (".html", ".htm")
     path = out / PAGE if is_folder else out
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InfraError(f"cannot make {path.parent}: {error.strerror}") from error
-    if path.exists() and not is_report(path):
-        raise ConfigError(f"{path} exists already and is no report; choose another --out")
     return path
 
 
