@@ -30,6 +30,7 @@ from zetta.runtime.evaluation_plan import FOLDER_DIGITS, Evaluation, Plan, make_
 from zetta.runtime.evaluation_reports import RESULTS_FILE, TABLES_FILE, write_reports
 from zetta.runtime.evaluation_results import Row, open_results
 from zetta.runtime.evaluation_tables import tabulate
+from zetta.runtime.reporting.page import PAGE
 from zetta.runtime.rollouts.launchers import Launcher
 from zetta.runtime.rollouts.shards import ShardFolder
 
@@ -113,7 +114,7 @@ def command(
 
 
 def _refuse_foreign_files(folder: Path) -> None:
-    known = {output.LOCK_NAME, LOGS, RESULTS_FILE, TABLES_FILE}
+    known = {output.LOCK_NAME, LOGS, RESULTS_FILE, TABLES_FILE, PAGE}
     for path in sorted(folder.iterdir()):
         plan = path.is_dir() and re.fullmatch(f"[0-9a-f]{{{FOLDER_DIGITS}}}", path.name)
         if path.name not in known and not plan:

@@ -24,6 +24,7 @@ VERBS: Final[Mapping[str, str]] = {
     "eval": "measure success on paired scenes, with intervals",
     "replay": "draw a logged episode again: MP4 or picture strip",
     "export": "write logged episodes as a data set: LeRobot, Parquet, npz",
+    "report": "write a run, an evaluation or a campaign as one page, or as PDF",
     "train": "train an embedded model from nothing",
     "serve": "put a policy behind a socket, for other processes and machines",
     "drive": "let an agent drive through semantic commands: script, person, model",
@@ -59,6 +60,8 @@ EXTRA_OF_PACKAGE: Final[Mapping[str, str]] = {
     "mcp_types": "mcp",
     "starlette": "mcp",
     "cv2": "cameras",
+    "jinja2": "report",
+    "matplotlib": "report",
     "uvicorn": "mcp",
 }
 
