@@ -24,6 +24,7 @@ VERBS: Final[Mapping[str, str]] = {
     "run": "run episodes and watch them",
     "eval": "measure success on paired scenes, with intervals",
     "replay": "draw a logged episode again: MP4 or picture strip",
+    "dashboard": "look at runs in a browser, while they run and afterwards",
     "train": "train an embedded model from nothing",
     "serve": "put a policy behind a socket, for other processes and machines",
     "drive": "let an agent drive through semantic commands: script, person, model",
@@ -55,9 +56,10 @@ EXTRA_OF_PACKAGE: Final[Mapping[str, str]] = {
     "prompt_toolkit": "drive",
     "mcp": "mcp",
     "mcp_types": "mcp",
-    "starlette": "mcp",
+    "starlette": "dashboard",
     "cv2": "cameras",
-    "uvicorn": "mcp",
+    "uvicorn": "dashboard",
+    "sse_starlette": "dashboard",
 }
 
 
@@ -174,7 +176,7 @@ def _help() -> str:
         "Make a frozen robot policy reliable without retraining it.",
         "",
         "Verbs:",
-        *(f"  {verb:<8} {VERBS[verb]}" for verb in present_verbs()),
+        *(f"  {verb:<9} {VERBS[verb]}" for verb in present_verbs()),
         "",
         "Everywhere:",
         "  --help     what a verb takes",
