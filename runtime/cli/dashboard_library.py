@@ -89,9 +89,7 @@ class LibraryPages:
         ]
         return {"version": version, "bundle": bundle, "skills": shown, "error": None}
 
-    def _skills(
-        self, shelf: UserLibrary, version: str
-    ) -> tuple[str, Sequence[Mapping[str, Json]]]:
+    def _skills(self, shelf: UserLibrary, version: str) -> tuple[str, Sequence[Mapping[str, Json]]]:
         if version not in self._versions:
             folder = shelf.path(version)
             manifest = read_bundle(folder)[0]

@@ -1,4 +1,4 @@
-"""Run folders of made-up episodes, as large as wanted: for the bench of the dashboard and for tests.
+"""Run folders of made-up episodes, as large as wanted, for the dashboard's bench and for tests.
 
 What lies on disk is what a run writes: headers by `records.to_json`, ticks by `write_ticks`, the
 answer by `Answer`. Only the ticks are few: episodes share a dozen tables through hard links, so

@@ -1,4 +1,4 @@
-"""The skill library: versions, what speaks for each skill, where they are used, and the way back."""
+"""The skill library: versions, what speaks for each skill, where it is used, and the way back."""
 
 from __future__ import annotations
 

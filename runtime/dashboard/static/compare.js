@@ -1,8 +1,8 @@
 // Two runs, or two arms of an evaluation, scene by scene.
 
 import { get } from "/static/api.js";
-import { badge, empty, h, put } from "/static/dom.js";
-import { count, number, percent } from "/static/format.js";
+import { badge, empty, h, link, put } from "/static/dom.js";
+import { count, number, outcome, percent } from "/static/format.js";
 import { list } from "/static/table.js";
 import { pairs, points, tile, whisker } from "/static/campaign_parts.js";
 
@@ -19,6 +19,7 @@ const read = (text) => { const [run, arm = ""] = (text ?? "").split("~"); return
 const address = (first, second) => `#/compare/${encodeURIComponent(written(first))}/${encodeURIComponent(written(second))}`;
 
 export async function show(place, context) {
+  if (context.parts.length === 1) return sameScene(place, context, context.parts[0]);
   const { sides } = await get("/api/compare/sides", {}, context.signal);
   const result = h("div", { class: "view-part" });
   put(place, h("div", { class: "head" }, h("h1", {}, "Compare")), choose(sides, context), result);
@@ -30,6 +31,23 @@ export async function show(place, context) {
   } else {
     put(result, empty("Choose two runs: the first is the baseline, the second is held against it."));
   }
+}
+
+/** Every other episode on the scene of one. */
+async function sameScene(place, context, id) {
+  const { row, run } = await get(`/api/episodes/${encodeURIComponent(id)}`, {}, context.signal);
+  const others = h("div", {});
+  put(place, h("div", { class: "head" }, h("nav", { class: "crumbs", "aria-label": "Way back" }, link("#/compare", "Compare")),
+    h("h1", {}, `Beside ${run?.name ?? ""} ${row.name}`), h("p", { class: "soft" }, `${row.suite} task ${row.task}, ${row.instruction}`)), others);
+  await list(others, context, {
+    url: "/api/episodes", fixed: { scene: row.scene }, what: "episode",
+    href: (each) => (each.logged && each.id !== row.id ? `#/pair/${row.id}/${each.id}` : undefined),
+    columns: [
+      { name: "run", title: "Episode", cell: (each) => [each.name, each.id === row.id ? [" ", badge("this one", "live")] : null, h("span", { class: "sub" }, `bundle ${each.bundle || "none"}, policy seed ${each.policy_seed}`)] },
+      { name: "outcome", title: "Outcome", cell: (each) => badge(...Object.values(outcome(each))) },
+      { name: "ticks", title: "Ticks", num: true, sort: "ticks", cell: (each) => count(each.ticks) },
+    ],
+  }).first;
 }
 
 function choose(sides, context) {
