@@ -5,15 +5,20 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from zetta.runtime.cli.deploy import bundle_of, split_bundle
-from zetta.runtime.core import SENSING_LEVELS, Tick
-from zetta.runtime.dashboard.board import Annotation, Explanation
-from zetta.runtime.episode_log import LoggedEpisode
-from zetta.runtime.errors import ConfigError, ScreenError, suggest
+import numpy as np
+
+from zetta.critics.parameters import Parameter
+from zetta.critics.tracing import Trace, trace
+from zetta.runtime.cli import at_home
+from zetta.runtime.cli.deploy import bundle_digest, bundle_of, split_bundle
+from zetta.runtime.core import SENSING_LEVELS, RunSpec
+from zetta.runtime.dashboard.explaining import Annotation, Explanation
+from zetta.runtime.episode_log import EpisodeHeader, LoggedEpisode
+from zetta.runtime.errors import ConfigError, ScreenError, ZettaError, suggest
 from zetta.runtime.registry import installed_signals
-from zetta.runtime.signals import SignalSpec
+from zetta.runtime.signals import SignalHistory, SignalSpec
 from zetta.runtime.signals_source import signals_with
 from zetta.skills.bundles import LoadedBundle
 
@@ -23,8 +28,14 @@ class _Program:
     """A critic as a bundle holds it."""
 
     source: str
-    parameters: Mapping[str, float]
-    units: Mapping[str, str]
+    declared: Mapping[str, Parameter]
+    values: Mapping[str, float]
+    """Other than the defaults."""
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """Return every parameter with its value."""
+        return {name: each.default for name, each in self.declared.items()} | dict(self.values)
 
 
 class BundleExplainer:
@@ -34,52 +45,97 @@ class BundleExplainer:
         """Return level, unit and sentence of every signal by its name."""
         return {name: (spec.level, spec.unit, spec.doc) for name, spec in _signals().items()}
 
-    def explain(self, episode: LoggedEpisode, critic: str, tick: Tick) -> Explanation:
+    def explain(self, episode: LoggedEpisode, critic: str, tick: int) -> Explanation:
         """Return the code of a critic with the values that it saw at a tick.
 
         Raises:
             ConfigError: the bundle, or the critic in it, is not there any more.
         """
-        run = episode.header.run
+        spec = _spec(episode.header)
+        if split_bundle(spec.bundle)[0] == "random":
+            raise ConfigError(
+                "this episode ran under the control 'random': its interventions were drawn by lot, "
+                "and no code decided them"
+            )
         try:
-            bundle = bundle_of(run.bundle)
-        except ScreenError as error:
-            raise ConfigError(f"the bundle {run.bundle!r} is refused now: {error}") from error
+            bundle = _bundle(spec)
+            same = bundle_digest(spec) == episode.header.run.bundle_digest
+        except (ScreenError, OSError) as error:
+            raise ConfigError(f"the bundle {spec.bundle!r} cannot be read now: {error}") from error
         program = _program(bundle, critic)
-        control = split_bundle(run.bundle)[0]
-        same = run.bundle_digest.removeprefix(f"{control}:") == bundle.digest
         tree = ast.parse(program.source)
         signals = tuple(dict.fromkeys(name for _, name in _attributes(tree, "w")))
+        found, note = _traced(program, episode, tick)
         return Explanation(
             critic=critic,
             source=program.source,
             level=_level(signals),
             same=same,
-            annotations=tuple(_annotations(tree, program, tick)),
-            parameters=dict(program.parameters),
+            annotations=tuple(_annotations(tree, program, found)),
+            decided=None if found is None else found.decided,
+            parameters=program.parameters,
             signals=signals,
             window_s=_window_s(tree),
+            note=note,
         )
+
+
+def _spec(header: EpisodeHeader) -> RunSpec:
+    scene, run = header.scene, header.run
+    return RunSpec(
+        header.sim, scene.task.suite, scene.task.index, scene.layout, seed=scene.seed,
+        policy=run.policy_name, policy_seed=run.policy_seed, bundle=run.bundle,
+        sensing=run.sensing, render=run.render, options=run.options,
+    )  # fmt: skip
+
+
+def _bundle(spec: RunSpec) -> LoadedBundle:
+    bundle = bundle_of(spec.bundle)
+    record = at_home.record_of(spec, bundle)
+    return bundle if record is None else replace(bundle, parameters=record.parameters)
 
 
 def _program(bundle: LoadedBundle, critic: str) -> _Program:
     packages = {package.name: package for package in bundle.packages}
     if critic in packages:
         package = packages[critic]
-        values = {name: p.default for name, p in package.parameters.items()}
-        values |= bundle.parameters.get(critic, {})
-        units = {name: p.unit for name, p in package.parameters.items()}
-        return _Program(package.critic_source, values, units)
+        values = bundle.parameters.get(critic, {})
+        return _Program(package.critic_source, package.parameters, values)
     watchers = {watcher.name: watcher for watcher in bundle.watchers}
     if critic in watchers:
         watcher = watchers[critic]
-        values = {name: p.default for name, p in watcher.parameters.items()}
-        units = {name: p.unit for name, p in watcher.parameters.items()}
-        return _Program(watcher.checked.source, values, units)
-    known = (*packages, *watchers)
+        return _Program(watcher.checked.source, watcher.parameters, {})
     raise ConfigError(
-        f"the bundle {bundle.name!r} has no critic {critic!r} now; {suggest(critic, known)}"
+        f"the bundle {bundle.name!r} has no critic {critic!r} now; "
+        f"{suggest(critic, (*packages, *watchers))}"
     )
+
+
+def _traced(program: _Program, episode: LoggedEpisode, tick: int) -> tuple[Trace | None, str]:
+    """Let the critic judge once more what it saw; what prevents that is said."""
+    try:
+        window = _window(episode, tick)
+        found = trace(program.source, window, program.declared, program.values, _signals())
+    except ZettaError as error:
+        return None, f"its values cannot be shown: {error}"
+    if found.unknown:
+        return found, f"it said nothing, for {found.unknown} is unknown at this tick"
+    return found, ""
+
+
+def _window(episode: LoggedEpisode, index: int) -> SignalHistory:
+    """Return the history that critics had at a tick, which may be the one that they aborted."""
+    stop = episode.header.result.stop
+    rows = [tick.signals for tick in episode.ticks if tick.index <= index]
+    if stop is not None and stop.index == index:
+        rows.append(stop.signals)
+    if not rows or not rows[0]:
+        raise ConfigError("the log holds no signals before this tick")
+    names = tuple(rows[0])
+    history = SignalHistory(names, episode.header.spec.control_hz)
+    for row in rows:
+        history.push(np.array([row.get(name, math.nan) for name in names]))
+    return history
 
 
 def _attributes(tree: ast.AST, owner: str) -> Iterator[tuple[ast.Attribute, str]]:
@@ -92,16 +148,18 @@ def _attributes(tree: ast.AST, owner: str) -> Iterator[tuple[ast.Attribute, str]
             yield node, node.attr
 
 
-def _annotations(tree: ast.AST, program: _Program, tick: Tick) -> Iterator[Annotation]:
-    known = _signals()
-    for node, name in _attributes(tree, "w"):
-        value = tick.signals.get(name, math.nan)
-        unit = known[name].unit if name in known else ""
-        yield Annotation(node.lineno, f"w.{name}", None if value != value else value, unit)
+def _annotations(tree: ast.AST, program: _Program, found: Trace | None) -> Iterator[Annotation]:
+    """Yield what was seen and, on the same lines, the parameters."""
+    lines: set[int] = set()
+    for seen in found.seen if found is not None else ():
+        lines.add(seen.line)
+        value = seen.value if seen.value == seen.value else None
+        yield Annotation(seen.line, seen.text, value)
+    values = program.parameters
     for node, name in _attributes(tree, "p"):
-        value = program.parameters.get(name, math.nan)
-        unit = program.units.get(name, "")
-        yield Annotation(node.lineno, f"p.{name}", None if value != value else value, unit)
+        if node.lineno in lines and name in values:
+            unit = program.declared[name].unit if name in program.declared else ""
+            yield Annotation(node.lineno, f"p.{name}", values[name], unit)
 
 
 def _window_s(tree: ast.Module) -> float:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
-from zetta.runtime.core import Tick
 from zetta.runtime.dashboard.events import Hub
+from zetta.runtime.dashboard.explaining import Explainer
 from zetta.runtime.dashboard.films import Films
 from zetta.runtime.dashboard.indexer import Indexer
 from zetta.runtime.dashboard.records import EpisodeRow, RunRow
@@ -21,59 +21,11 @@ from zetta.runtime.dashboard.watching import (
     is_held,
     running_episodes,
 )
-from zetta.runtime.episode_log import LoggedEpisode
 
 WATCH_S: Final = 0.5
 """How often it is looked what runs now, while somebody watches."""
 ALONE_S: Final = 3.0
 """The same while nobody does."""
-
-
-@dataclass(frozen=True, slots=True)
-class Annotation:
-    """What one expression of a program came to at a tick."""
-
-    line: int
-    """Counted from 1."""
-    text: str
-    """The expression, as it stands there."""
-    value: float | bool | None
-    """None where it was unknown."""
-    unit: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """Why a critic spoke: its code, and what it saw."""
-
-    critic: str
-    source: str
-    """The whole program."""
-    level: str
-    """Sensing level of what it reads."""
-    same: bool
-    """The code is the one under which the episode ran; False where the bundle has changed since."""
-    annotations: tuple[Annotation, ...] = ()
-    parameters: Mapping[str, float] = field(default_factory=dict)
-    signals: tuple[str, ...] = ()
-    window_s: float = 0.0
-    note: str = ""
-
-
-class Explainer(Protocol):
-    """Knows the bundles."""
-
-    def explain(self, episode: LoggedEpisode, critic: str, tick: Tick) -> Explanation:
-        """Return the code of a critic with the values that it saw at a tick.
-
-        Raises:
-            ConfigError: the bundle, or the critic in it, is not there any more.
-        """
-        ...
-
-    def levels(self) -> Mapping[str, tuple[str, str, str]]:
-        """Return level, unit and sentence of every signal by its name."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,10 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from zetta.runtime.core import Tick
 from zetta.runtime.dashboard.board import Board
 from zetta.runtime.dashboard.records import EpisodeRow
 from zetta.runtime.dashboard.series import Levels, events_of, lines_of, values_of
-from zetta.runtime.episode_log import EpisodeHeader, LoggedEpisode, read_episode, read_header
+from zetta.runtime.episode_log import read_episode, read_header
 from zetta.runtime.errors import ConfigError
 from zetta.runtime.records import to_json
 from zetta.runtime.registry import is_arm
@@ -151,21 +150,5 @@ def why_of(board: Board, episode: str, asked: Any) -> dict[str, Any]:
     if not (text.isascii() and text.isdecimal() and len(text) < 9):
         raise ConfigError(f"tick is a whole number of 0 or more, got {text[:40]!r}")
     log = read_episode(board.folder(row))
-    explanation = board.handed.explainer.explain(log, critic, _tick(log, int(text)))
+    explanation = board.handed.explainer.explain(log, critic, int(text))
     return dict(to_json(explanation))
-
-
-def _tick(log: LoggedEpisode, index: int) -> Tick:
-    for tick in log.ticks:
-        if tick.index == index:
-            return tick
-    return _stop_tick(log.header, log, index)
-
-
-def _stop_tick(header: EpisodeHeader, log: LoggedEpisode, index: int) -> Tick:
-    """Return the tick at which critics ended the episode: it is no row of the log."""
-    stop = header.result.stop
-    if stop is None or stop.index != index or not log.ticks:
-        raise ConfigError(f"this episode has no tick {index}")
-    last = log.ticks[-1]
-    return Tick(index, last.proprio, last.action, last.source, stop.signals, stop.verdicts)

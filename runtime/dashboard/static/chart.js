@@ -24,6 +24,9 @@ export function rateCell(rate) {
     h("span", { class: "soft" }, rate.scored ? percent(rate.solved / rate.scored) : "–"), " ", interval(rate, 84));
 }
 
+/** A bound without the dust that sums leave: 6.9e-18 beside 1 is 0. */
+const rounded = (value, range) => (Math.abs(value) < 1e-9 * range ? 0 : value);
+
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 /** Shares the axis of ticks and the present tick among lanes; every lane draws itself. */
@@ -156,7 +159,7 @@ export class SourceLane extends Lane {
     const step = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 60, 120, 300, 600].find((d) => (seconds / d) * 46 < width) ?? 1200;
     for (let at = 0; at <= seconds + 1e-9; at += step) {
       const x = t.x(at * t.hz, width);
-      if (x > width - 8) break;
+      if (x > width - 40) break;
       pen.fillRect(x, 23, 1, 3);
       pen.fillText(`${Number(at.toFixed(2))} s`, x + 3, 32);
     }
@@ -183,6 +186,7 @@ export class LineLane extends Lane {
       }
     }
     if (low > high) return [0, 1];
+    if (high - low < 1e-9) return [low - 0.5, high + 0.5];
     if (low === high) return [low - 0.5, high + 0.5];
     return [low - 0.06 * (high - low), high + 0.06 * (high - low)];
   }
@@ -192,8 +196,6 @@ export class LineLane extends Lane {
     const y = (value) => this.height - 4 - ((value - low) / (high - low)) * (this.height - 8);
     pen.fillStyle = css("--faint");
     pen.font = "10px sans-serif";
-    pen.fillText(number(high - 0.06 * (high - low) / 1.12), 12, 10);
-    pen.fillText(number(low + 0.06 * (high - low) / 1.12), 12, this.height - 3);
     if (low < 0 && high > 0) {
       pen.fillStyle = css("--line");
       pen.fillRect(this.timeline.left, y(0), width - this.timeline.left - this.timeline.right, 1);
@@ -213,6 +215,20 @@ export class LineLane extends Lane {
       });
       pen.stroke();
     }
+    const edge = (0.06 * (high - low)) / 1.12;
+    this.tag(pen, number(rounded(high - edge, high - low)), 11);
+    this.tag(pen, number(rounded(low + edge, high - low)), this.height - 4);
+  }
+
+  /** A small text on the ground, so that a line behind it does not strike it through. */
+  tag(pen, text, y) {
+    const wide = pen.measureText(text).width;
+    pen.globalAlpha = 0.8;
+    pen.fillStyle = css("--panel");
+    pen.fillRect(11, y - 9, wide + 4, 11);
+    pen.globalAlpha = 1;
+    pen.fillStyle = css("--soft");
+    pen.fillText(text, 13, y);
   }
 
   /** The value of a series at a tick, or at the last one before it. */

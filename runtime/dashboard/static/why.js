@@ -52,7 +52,8 @@ function body(answer, event) {
     byLine.get(each.line).push(each);
   }
   const lines = answer.source.replace(/\n$/, "").split("\n");
-  const hits = lines.flatMap((text, i) => (text.includes(JSON.stringify(event.verdict.reason)) ? [i + 1] : []));
+  const said = lines.flatMap((text, i) => (text.includes(JSON.stringify(event.verdict.reason)) ? [i + 1] : []));
+  const hits = answer.decided ? [answer.decided] : said;
   const code = h("div", { class: "code", tabindex: "0", role: "region", "aria-label": `Code of the critic ${answer.critic}` },
     lines.map((text, i) => {
       const seen = byLine.get(i + 1) ?? [];
@@ -60,7 +61,9 @@ function body(answer, event) {
       return h("div", { class: `line${hit ? " hit" : ""}${/^\s*(#|""")/.test(text) ? " doc" : ""}` },
         h("span", { "aria-hidden": "true" }, i + 1), h("div", {}, h("span", {}, text || " "),
           seen.length ? h("div", { class: "seen" }, seen.map((each) =>
-            h("span", {}, `${each.text} = `, h("b", {}, number(each.value)), each.unit ? ` ${each.unit}` : ""))) : null));
+            typeof each.value === "boolean"
+              ? h("span", { class: each.value ? "yes" : "no" }, `${each.text} `, h("b", {}, each.value ? "yes" : "no"))
+              : h("span", {}, `${each.text} = `, h("b", {}, number(each.value)), each.unit ? ` ${each.unit}` : ""))) : null));
     }));
   // Only the code scrolls, never the page.
   requestAnimationFrame(() => {
