@@ -42,6 +42,8 @@ class Answer:
     command: str
     reports: list[EpisodeReport] = field(default_factory=list)
     facts: Facts = field(default_factory=Facts)
+    planned: int = 0
+    """Episodes that are to be run."""
 
     def keep(self, report: EpisodeReport, facts: Facts) -> None:
         """Add one episode, or replace the last by what is now known of it, and save."""
@@ -69,6 +71,7 @@ class Answer:
             "successes": successes,
             "n": len(scored),
             "errors": len(self.reports) - len(scored),
+            "planned": max(self.planned, len(self.reports)),
             "interval": list(wilson(successes, len(scored))),
             "sim": self.spec.sim,
             "policy": dict(self.facts.policy),
@@ -103,7 +106,7 @@ def carry_out(
     """
     first = specs[0]
     typed = output.command_line()
-    answer = Answer(output.run_folder(verb, out), first, typed)
+    answer = Answer(output.run_folder(verb, out), first, typed, planned=len(specs))
     output.note(_announcement(specs, simulator))
     warn_unsigned(first, bundle_of(first.bundle))
     output.note(choose_graphics(first.sim))

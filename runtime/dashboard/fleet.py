@@ -46,13 +46,7 @@ def routes(board: Board) -> Sequence[Route]:
 
 def fleet_of(board: Board, text: str = "") -> dict[str, Any]:
     """Return every run, the latest first, and what all of them come to."""
-    counted = {
-        row["run"]: row
-        for row in board.store.rows(
-            "SELECT run, count(*) AS n, total(success = 1) AS solved, count(success) AS scored, "
-            "total(error != '') AS errors, max(ended) AS ended FROM episodes GROUP BY run"
-        )
-    }
+    counted = board.store.cached("counted", lambda: _counted(board))
     runs = board.store.rows(
         "SELECT * FROM runs WHERE instr(lower(name || ' ' || policy || ' ' || sim), ?) > 0 "
         "ORDER BY begun DESC LIMIT ?",
@@ -60,9 +54,17 @@ def fleet_of(board: Board, text: str = "") -> dict[str, Any]:
     )
     return {
         "runs": [_summary(board, row, counted.get(row["id"])) for row in runs],
-        "all": tally(board.store),
+        "all": board.store.cached("all", lambda: tally(board.store)),
         "memory_mb": round(process_memory_mb(), 1),
     }
+
+
+def _counted(board: Board) -> dict[str, dict[str, Any]]:
+    rows = board.store.rows(
+        "SELECT run, count(*) AS n, total(success = 1) AS solved, count(success) AS scored, "
+        "total(error != '') AS errors, max(ended) AS ended FROM episodes GROUP BY run"
+    )
+    return {row["run"]: row for row in rows}
 
 
 def run_of(board: Board, run: str) -> dict[str, Any]:

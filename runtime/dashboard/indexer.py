@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from zetta.runtime.dashboard.records import (
+    JUDGEMENT,
     LOCK,
     MANIFEST,
     MARKERS,
@@ -45,6 +46,8 @@ LAP_S: Final = 1.0
 REST: Final = 20.0
 """A `run.json` that took a while to read is left alone for that many times as long."""
 PARTIAL: Final = ".partial-"
+UNJUDGED_MOST: Final = 500
+"""Episodes of arms that are looked at again in a lap."""
 
 
 @dataclass(slots=True)
@@ -123,6 +126,7 @@ class Indexer:
                 self.partial = dict(partial)
         self.partial = partial
         self._forget(seen, runs)
+        self._hear_judgements()
         self.laps += 1
 
     def _walk(self, seen: set[str]) -> Iterator[tuple[str, _Folder]]:
@@ -197,6 +201,20 @@ class Indexer:
         if row is not None and folder.run is None:  # a plain folder of logs is a run, too
             folder.run = self._begin_run(path, False)
         return row
+
+    def _hear_judgements(self) -> None:
+        """Read again what nobody had judged; an arm does not know whether it succeeded."""
+        waiting = self._store.rows(
+            "SELECT path, run, inode FROM episodes WHERE success IS NULL AND error = '' "
+            "AND path != '' LIMIT ?",
+            (UNJUDGED_MOST,),
+        )
+        for row in waiting:
+            folder = self.root / row["path"]
+            run = self._runs.get(row["run"])
+            if run is not None and (folder / JUDGEMENT).exists():
+                found = read_log_row(self.root, folder, run, row["inode"])
+                self._store.keep_episodes([] if found is None else [found])
 
     # ------------------------------------------------------------------ runs
 

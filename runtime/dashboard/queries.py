@@ -5,6 +5,7 @@ Only names of this module enter a query; whatever a browser sends is a bound val
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -161,6 +162,10 @@ def rate(found: Mapping[str, Any]) -> dict[str, Any]:
 def facets(store: Store, asked: Mapping[str, str]) -> dict[str, list[Any]]:
     """Return the values that a list can be filtered by, within one run where one is named."""
     run = asked.get("run", "")
+    return dict(store.cached(f"facets {run}", lambda: _facets(store, run)))
+
+
+def _facets(store: Store, run: str) -> dict[str, list[Any]]:
     where, values = ("run = ?", (run,)) if run else ("1", ())
     found: dict[str, list[Any]] = {}
     for name in FACETS:
@@ -180,6 +185,4 @@ def facets(store: Store, asked: Mapping[str, str]) -> dict[str, list[Any]]:
 def _names(kind: str, texts: Sequence[str]) -> list[str]:
     if kind == "skill":
         return sorted({name for text in texts for name in text.split("|") if name})
-    import json
-
     return sorted({name for text in texts for name in json.loads(text)})

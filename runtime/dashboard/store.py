@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import astuple, fields
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +16,8 @@ from zetta.runtime.errors import InfraError
 SCHEMA: Final = 1
 """A file with another number is thrown away: everything in it can be read again."""
 BUSY_S: Final = 10.0
+CACHED: Final = 64
+"""Answers that are kept until something changes."""
 _EPISODE: Final = tuple(f.name for f in fields(EpisodeRow))
 _RUN: Final = tuple(f.name for f in fields(RunRow))
 _TABLES: Final = (
@@ -43,6 +45,7 @@ class Store:
         self._own = threading.local()
         self._writing = threading.Lock()
         self._open: list[sqlite3.Connection] = []
+        self._cached: dict[str, tuple[int, Any]] = {}
         self.revision = 0
         """Grows with every change."""
         try:
@@ -97,6 +100,18 @@ class Store:
     def rows(self, query: str, values: Sequence[object] = ()) -> list[dict[str, Any]]:
         """Return what a query finds."""
         return [dict(row) for row in self._connection().execute(query, tuple(values))]
+
+    def cached(self, key: str, make: Callable[[], Any]) -> Any:
+        """Return what `make` returns, made once for each key until something changes."""
+        revision = self.revision
+        known = self._cached.get(key)
+        if known is not None and known[0] == revision:
+            return known[1]
+        made = make()
+        if len(self._cached) >= CACHED:
+            self._cached.clear()
+        self._cached[key] = (revision, made)
+        return made
 
     def keep_episodes(self, rows: Iterable[EpisodeRow]) -> None:
         """Add rows, or replace those of the same id."""
