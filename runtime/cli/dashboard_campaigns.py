@@ -230,8 +230,8 @@ def _summed_spend(report: CampaignReport) -> Mapping[str, Json]:
 def plain(value: object) -> Json:
     """Return a part of the report as JSON, with the bounds that it computes of itself.
 
-    >>> plain(Rate(1, 2))
-    {'successes': 1, 'runs': 2, 'low': 0.0945..., 'high': 0.9054...}
+    >>> plain(Rate(0, 0))
+    {'successes': 0, 'runs': 0, 'low': 0.0, 'high': 1.0}
     """
     if isinstance(value, Rate):
         return {"successes": value.successes, "runs": value.runs, "low": value.low,
