@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import shutil
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -17,9 +16,8 @@ from urllib.request import urlopen
 import pytest
 
 from tests.dashboard_runs import COMMITTED, dashboard_root, zetta
-
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-"""Programs that are Chromium, the distribution's first."""
+from zetta.runtime.cli.bench_dashboard import chromium as find_chromium
+from zetta.runtime.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +88,10 @@ def dashboard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Any]:
-    found = next((path for name in NAMES if (path := shutil.which(name))), None)
-    if found is None:
-        pytest.skip("Chromium is missing: sudo apt-get install chromium (make test does, as root)")
+    try:
+        found = find_chromium()
+    except ConfigError as error:
+        pytest.skip(str(error))
     playwright = pytest.importorskip(
         "playwright.sync_api", reason="playwright is missing: pip install playwright"
     )
