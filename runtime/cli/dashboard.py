@@ -127,6 +127,8 @@ def board_of(root: Path) -> Board:
         InfraError: the index cannot be written.
     """
     from zetta.runtime.cli.dashboard_bundles import BundleExplainer
+    from zetta.runtime.cli.dashboard_campaigns import CampaignPages
+    from zetta.runtime.cli.dashboard_library import LibraryPages
     from zetta.runtime.dashboard.board import Board, Handed
     from zetta.runtime.dashboard.films import Films
     from zetta.runtime.dashboard.store import Store
@@ -134,7 +136,8 @@ def board_of(root: Path) -> Board:
     cache = cache_home() / "dashboard" / hashlib.sha256(str(root).encode()).hexdigest()[:16]
     store = Store(cache / "index.sqlite")
     films = Films(cache / "films", draw_command)
-    return Board(root, store, films, Handed(explainer=BundleExplainer()), _version())
+    handed = Handed(BundleExplainer(), CampaignPages(), LibraryPages())
+    return Board(root, store, films, handed, _version())
 
 
 def draw_command(log: Path, film: Path) -> Sequence[str]:

@@ -16,7 +16,7 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from zetta.runtime.dashboard import episodes, fleet
+from zetta.runtime.dashboard import campaigns, compare, episodes, fleet, library
 from zetta.runtime.dashboard.board import Board
 from zetta.runtime.dashboard.events import events_route
 from zetta.runtime.dashboard.security import Access, Guard, may_change
@@ -33,7 +33,7 @@ class View(Protocol):
         ...
 
 
-VIEWS: Final[tuple[View, ...]] = (fleet, episodes)
+VIEWS: Final[tuple[View, ...]] = (fleet, episodes, compare, campaigns, library)
 """Modules of this folder, one for each view."""
 
 Handler: TypeAlias = Callable[[Request, Exception], Awaitable[Response]]

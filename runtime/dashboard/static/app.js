@@ -9,10 +9,16 @@ const VIEWS = {
   run: { file: "/static/run.js" },
   episodes: { file: "/static/run.js", nav: "Episodes" },
   episode: { file: "/static/episode.js" },
+  compare: { file: "/static/compare.js", nav: "Compare" },
+  pair: { file: "/static/pair.js" },
+  campaigns: { file: "/static/campaigns.js", nav: "Campaigns" },
+  campaign: { file: "/static/campaign.js" },
+  library: { file: "/static/library.js", nav: "Skills" },
 };
 
 const KEYS = [
   ["?", "these keys"], ["d", "dark or light"], ["g r", "all runs"], ["g e", "all episodes"],
+  ["g v", "compare two runs"], ["g c", "campaigns"], ["g s", "skills"],
   ["/", "search in a list"], ["j k", "next and last row of a list"], ["Enter", "open the row"],
   ["[ ]", "episode before and after"], ["← →", "one tick back and on (with Shift: ten)"],
   ["Space", "play or stop"], ["n p", "next and last event"], ["Home End", "first and last tick"],
@@ -131,6 +137,8 @@ function pressed(event) {
   const everywhere = {
     "?": help, d: otherTheme, j: () => step(1), k: () => step(-1),
     "g r": () => { location.hash = "/fleet"; }, "g e": () => { location.hash = "/episodes"; },
+    "g v": () => { location.hash = "/compare"; }, "g c": () => { location.hash = "/campaigns"; },
+    "g s": () => { location.hash = "/library"; },
     "/": () => main.querySelector("input[type=search]")?.focus(),
   };
   const act = everywhere[key] ?? own ?? everywhere[event.key];
