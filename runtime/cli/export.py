@@ -107,7 +107,9 @@ def _export(asked: Asked, episodes: Sequence[Path]) -> dict[str, output.Json]:
     })  # fmt: skip
     ledger = Ledger(folder, key, asked.kind)
     kept = sum(ledger.has(i) for i in range(len(selection.clips)))
-    if not ledger.complete:
+    if ledger.complete:
+        output.note(f"{folder} holds this export already, whole; nothing is left to do")
+    else:
         pixels = _pixels(selection.spec, cameras, asked.size)
         check_room(folder, needed_bytes(selection, pixels) if not kept else 0)
         with closing(DrawnAgain(cameras, asked.size, asked.render)) as pictures:
