@@ -148,12 +148,15 @@ def _run_verb(verb: str, args: Sequence[str]) -> int:
     module = import_module(_module_name(verb))
     import typer  # costs 0.1 s: only once a verb is wanted
 
+    from zetta.runtime.cli.grouped_help import GroupedCommand
+
     given = list(args)
     if hasattr(module, "app"):
         typer.main.get_group(module.app).main(args=given, prog_name=f"zetta {verb}")
         return 0
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
-    app.command(epilog="--debug, anywhere, shows the traceback of an error.")(module.command)
+    epilog = "--debug, anywhere, shows the traceback of an error."
+    app.command(cls=GroupedCommand, epilog=epilog)(module.command)
     typer.main.get_command(app).main(args=given, prog_name=f"zetta {verb}")
     return 0
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -14,9 +17,13 @@ from zetta.runtime.cli.graphics import choose_graphics
 from zetta.runtime.cli.replay_text import stretch_lines, stretches_json, turn_lines
 from zetta.runtime.core import Env
 from zetta.runtime.episode_log import HEADER, LoggedEpisode, read_episode
-from zetta.runtime.errors import ConfigError
+from zetta.runtime.errors import ConfigError, suggest
+from zetta.runtime.picture_sizes import PictureSize, parse_size
 from zetta.runtime.pictures import (
+    OVERLAYS,
     STRIP_MOMENTS,
+    Film,
+    Overlay,
     choose_cameras,
     moments,
     write_strip,
@@ -24,27 +31,86 @@ from zetta.runtime.pictures import (
 )
 from zetta.runtime.registry import is_arm
 
+_SHOWN, _DRAWN = "What is shown", "How it is drawn"
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How pictures of an episode are drawn."""
+
+    cameras: tuple[str, ...] = ()
+    """Empty for all."""
+    size: PictureSize | None = None
+    """None is the size that policies see."""
+    every: int = 1
+    """Ticks between two frames of a film."""
+    count: int = STRIP_MOMENTS
+    """Moments of a strip."""
+    overlay: Overlay = "source"
+    render: str | None = None
+    """Render profile; None is that of the episode."""
+
 
 def command(
     episode: Annotated[Path, typer.Argument(help="Folder of one episode.")],
-    video: Annotated[Path | None, typer.Option(help="Write an MP4 to this file.")] = None,
-    strip: Annotated[Path | None, typer.Option(help="Write a picture strip (PNG) here.")] = None,
-    camera: Annotated[
-        list[str] | None, typer.Option(help="Camera to draw; may be given again. Default all.")
+    video: Annotated[
+        Path | None, typer.Option(help="Write an MP4 to this file.", rich_help_panel=_SHOWN)
     ] = None,
-    every: Annotated[int, typer.Option(help="Ticks between two frames of the MP4.")] = 1,
-    count: Annotated[int, typer.Option(help="Moments of the strip.")] = STRIP_MOMENTS,
-    render: Annotated[
-        str | None, typer.Option(help="Render profile; default that of the episode.")
+    strip: Annotated[
+        Path | None, typer.Option(help="Write a picture strip (PNG) here.", rich_help_panel=_SHOWN)
     ] = None,
     text: Annotated[
-        bool, typer.Option("--text", help="Tell it in words; so is one of an arm, in any case.")
+        bool,
+        typer.Option(
+            "--text",
+            help="Tell it in words; so is one of an arm, in any case.",
+            rich_help_panel=_SHOWN,
+        ),
     ] = False,
+    camera: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Camera to draw; may be given again. Default all.", rich_help_panel=_DRAWN
+        ),
+    ] = None,
+    size: Annotated[
+        str | None,
+        typer.Option(
+            help="Size of each camera's picture: WIDTHxHEIGHT, or HEIGHT. Default: what the "
+            "policy sees, enlarged.",
+            rich_help_panel=_DRAWN,
+        ),
+    ] = None,
+    every: Annotated[
+        int,
+        typer.Option(
+            help="Ticks between two frames of the MP4, which runs in real time.",
+            rich_help_panel=_DRAWN,
+        ),
+    ] = 1,
+    count: Annotated[
+        int, typer.Option(help="Moments of the strip.", rich_help_panel=_DRAWN)
+    ] = STRIP_MOMENTS,
+    overlay: Annotated[
+        str,
+        typer.Option(
+            help="What the MP4 says below the pictures: none, source (who drives), or verdicts "
+            "(and what critics said).",
+            rich_help_panel=_DRAWN,
+        ),
+    ] = "source",
+    render: Annotated[
+        str | None,
+        typer.Option(help="Render profile; default that of the episode.", rich_help_panel=_DRAWN),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Draw a logged episode again, as an MP4 or as a strip of pictures, or tell it in words."""
-    if every < 1 or count < 2:
-        raise ConfigError("--every is 1 or greater and --count 2 or greater")
+    """Draw a logged episode again, as an MP4 or as a strip of pictures, or tell it in words.
+
+    Pictures are drawn from the logged states, at any size; nothing is run again.
+    """
+    manner = _manner(camera, size, every, count, overlay, render)
     folder = _episode_folder(episode)
     record = read_episode(folder)
     wants_pictures = video is not None or strip is not None
@@ -57,14 +123,12 @@ def command(
         )
     if video is None and strip is None:
         video = Path(f"{episode.resolve().name}.mp4")
-    _refuse_existing(video, strip)
-    env = _environment(record, render)
-    try:
-        written = _draw(record, env, camera or [], video, strip, every, count)
-    finally:
-        env.close()
+    _refuse_existing(video, strip, force=force)
+    with drawing(record, render) as env:
+        written, film = _draw(record, env, manner, video, strip)
     if as_json:
-        output.emit({"episode": str(episode), "written": written, **_facts(record)})
+        told = None if film is None else _film_json(film)
+        output.emit({"episode": str(episode), "written": written, "film": told, **_facts(record)})
         return
     output.answer(_description(record))
     for path in written:
@@ -86,25 +150,107 @@ def _tell(folder: Path, record: LoggedEpisode, as_json: bool) -> None:
         output.answer(line)
 
 
-def _draw(
+def render_episode(
+    folder: Path,
+    target: Path,
+    manner: Manner | None = None,
+    advance: Callable[[int], None] = lambda count: None,
+) -> Film:
+    """Draw a logged episode again as an MP4; whatever is at `target` is replaced when it is whole.
+
+    A process draws one task in its lifetime: give each task a process of its own.
+
+    Args:
+        folder: of the episode.
+        target: the file.
+        manner: how it is drawn.
+        advance: told how many frames are finished.
+
+    Raises:
+        ConfigError: there is no such log, it holds no poses, or `manner` asks for what is not.
+        InfraError: nothing can be drawn here, or the file cannot be written.
+    """
+    manner, record = manner or Manner(), read_episode(folder)
+    with drawing(record, manner.render) as env:
+        return _film(record, env, manner, target, advance)
+
+
+@contextmanager
+def drawing(record: LoggedEpisode, render: str | None = None) -> Iterator[Env]:
+    """Give the environment that draws an episode, put into its scene; close it in the end.
+
+    Raises:
+        ConfigError: the simulator is not installed, or has no such render profile.
+        InfraError: it cannot be built here.
+    """
+    env = _environment(record, render)
+    try:
+        yield env
+    finally:
+        env.close()
+
+
+def _film(
     record: LoggedEpisode,
     env: Env,
-    cameras: list[str],
-    video: Path | None,
-    strip: Path | None,
+    manner: Manner,
+    target: Path,
+    advance: Callable[[int], None],
+) -> Film:
+    return write_video(
+        target,
+        env,
+        record,
+        choose_cameras(env, manner.cameras),
+        manner.every,
+        advance,
+        size=manner.size,
+        overlay=manner.overlay,
+    )
+
+
+def _manner(
+    camera: Sequence[str] | None,
+    size: str | None,
     every: int,
     count: int,
-) -> list[str]:
-    chosen = choose_cameras(env, cameras)
-    written = []
+    overlay: str,
+    render: str | None,
+) -> Manner:
+    """Check what was asked for."""
+    if every < 1 or count < 2:
+        raise ConfigError("--every is 1 or greater and --count 2 or greater")
+    known = {name: name for name in OVERLAYS}
+    if overlay not in known:
+        raise ConfigError(f"there is no overlay {overlay!r}; {suggest(overlay, known)}")
+    wanted = None if size is None else parse_size(size)
+    return Manner(tuple(camera or ()), wanted, every, count, known[overlay], render)
+
+
+def _draw(
+    record: LoggedEpisode, env: Env, manner: Manner, video: Path | None, strip: Path | None
+) -> tuple[list[str], Film | None]:
+    chosen, size = choose_cameras(env, manner.cameras), manner.size
+    written, film = [], None
     if strip is not None:
-        write_strip(strip, env, record, chosen, count)
+        write_strip(strip, env, record, chosen, manner.count, size=size)
         written.append(str(strip.resolve()))
     if video is not None:
-        with output.progress("video", len(moments(record, every))) as advance:
-            write_video(video, env, record, chosen, every, lambda n: advance(n, ""))
+        with output.progress("video", len(moments(record, manner.every))) as advance:
+            film = _film(record, env, manner, video, lambda n: advance(n, ""))
         written.append(str(video.resolve()))
-    return written
+    return written, film
+
+
+def _film_json(film: Film) -> dict[str, output.Json]:
+    return {
+        "fps": film.fps,
+        "every": film.every,
+        "frames": film.frames,
+        "cameras": list(film.cameras),
+        "height": film.height,
+        "width": film.width,
+    }
 
 
 def _environment(record: LoggedEpisode, render: str | None) -> Env:
@@ -142,10 +288,10 @@ def _episode_folder(path: Path) -> Path:
     return found[0]
 
 
-def _refuse_existing(*paths: Path | None) -> None:
+def _refuse_existing(*paths: Path | None, force: bool = False) -> None:
     for path in paths:
-        if path is not None and path.exists():
-            raise ConfigError(f"{path} exists already; choose another file")
+        if path is not None and path.exists() and not (force and path.is_file()):
+            raise ConfigError(f"{path} exists already; choose another file, or add --force")
         if path is not None and not path.absolute().parent.is_dir():
             raise ConfigError(
                 f"there is no folder {path.absolute().parent} to write {path.name} to"

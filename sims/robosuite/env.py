@@ -26,6 +26,7 @@ from zetta.runtime.core import (
     Array,
     CameraSpec,
     EnvSpec,
+    Image,
     Landmark,
     Observation,
     Proprio,
@@ -135,6 +136,15 @@ class RobosuiteEnv:
         named = {name: self._cameras[name] for name in cameras}
         sights = self._drawing().look(named, PICTURE_SIZE, depth) if named else ({}, {}, {})
         return Observation(self._proprio(), self.task.instruction, *sights)
+
+    def picture(self, camera: str, height: int, width: int) -> Image | None:
+        """Draw what a camera sees, at any size. Shape (height, width, 3).
+
+        Raises:
+            ConfigError: unknown camera.
+        """
+        check_cameras((camera,), self._cameras)
+        return self._drawing().sized(self._cameras[camera], height, width)
 
     def snapshot(self) -> bytes:
         """Return the complete state; restoring it continues bit-exactly."""
