@@ -32,6 +32,7 @@ from zetta.runtime.pictures import (
 from zetta.runtime.registry import is_arm
 
 _SHOWN, _DRAWN = "What is shown", "How it is drawn"
+_ASKED = "What if a skill had started (runs the simulator and the policy again)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,17 +104,71 @@ def command(
         str | None,
         typer.Option(help="Render profile; default that of the episode.", rich_help_panel=_DRAWN),
     ] = None,
+    counterfactual: Annotated[
+        int | None,
+        typer.Option(
+            metavar="TICK",
+            help="Branch at this tick: as it was, and with a skill.",
+            rich_help_panel=_ASKED,
+        ),
+    ] = None,
+    skill: Annotated[
+        str | None,
+        typer.Option(
+            help="The skill that starts there: a name, or the folder of one.",
+            rich_help_panel=_ASKED,
+        ),
+    ] = None,
+    seeds: Annotated[
+        int,
+        typer.Option(
+            help="Continuations of each branch: the episode's own seed of the policy, then others.",
+            rich_help_panel=_ASKED,
+        ),
+    ] = 3,
+    sensing: Annotated[
+        str | None,
+        typer.Option(
+            help="Highest level used; default that of the episode.", rich_help_panel=_ASKED
+        ),
+    ] = None,
+    inexact: Annotated[
+        bool,
+        typer.Option(
+            "--inexact",
+            help="Branch also where the episode does not come out again as logged; marked.",
+            rich_help_panel=_ASKED,
+        ),
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of the branches; one with the same question is gone on with.",
+            rich_help_panel=_ASKED,
+        ),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Draw a logged episode again, as an MP4 or as a strip of pictures, or tell it in words.
+    """Draw a logged episode again, tell it in words, or ask what a skill would have made of it.
 
-    Pictures are drawn from the logged states, at any size; nothing is run again.
+    Pictures are drawn from the logged states, at any size; nothing is run again for them.
     """
     manner = _manner(camera, size, every, count, overlay, render)
     folder = _episode_folder(episode)
     record = read_episode(folder)
     wants_pictures = video is not None or strip is not None
+    if counterfactual is not None or skill is not None:
+        if counterfactual is None or skill is None:
+            raise ConfigError("--counterfactual TICK and --skill NAME go together; give both")
+        if wants_pictures or text or render:
+            raise ConfigError(
+                "--counterfactual draws into its folder; leave out --video, --strip, --text and "
+                "--render"
+            )
+        _ask(folder, record, (counterfactual, skill, seeds, sensing, inexact, out, force), manner,
+             as_json)  # fmt: skip
+        return
     if not wants_pictures and (text or (record.poses is None and is_arm(record.header.sim))):
         _tell(folder, record, as_json)
         return
@@ -133,6 +188,26 @@ def command(
     output.answer(_description(record))
     for path in written:
         output.answer(f"look at {path}")
+
+
+def _ask(
+    folder: Path,
+    record: LoggedEpisode,
+    wish: tuple[int, str, int, str | None, bool, Path | None, bool],
+    manner: Manner,
+    as_json: bool,
+) -> None:
+    """Branch an episode; exit 1 where a branch could not be run."""
+    from zetta.runtime.cli import replay_counterfactual  # late: pictures need no policy
+
+    answer = replay_counterfactual.ask(folder, record, replay_counterfactual.Wish(*wish), manner)
+    if as_json:
+        output.emit({"episode": str(folder), **answer.to_json(), **_facts(record)})
+    else:
+        output.answer(_description(record))
+        replay_counterfactual.tell(answer)
+    if answer.errors:
+        raise typer.Exit(1)
 
 
 def _tell(folder: Path, record: LoggedEpisode, as_json: bool) -> None:
