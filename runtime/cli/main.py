@@ -58,6 +58,7 @@ EXTRA_OF_PACKAGE: Final[Mapping[str, str]] = {
     "starlette": "mcp",
     "cv2": "cameras",
     "uvicorn": "mcp",
+    "rerun": "rerun",
 }
 
 

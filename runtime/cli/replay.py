@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from zetta.primitives.agent.drive_log import is_drive, read_turns
 from zetta.runtime.cli import output
+from zetta.runtime.cli import replay_options as options
 from zetta.runtime.cli.assemble import find_simulator
 from zetta.runtime.cli.graphics import choose_graphics
 from zetta.runtime.cli.replay_text import stretch_lines, stretches_json, turn_lines
@@ -31,9 +31,6 @@ from zetta.runtime.pictures import (
 )
 from zetta.runtime.registry import is_arm
 
-_SHOWN, _DRAWN = "What is shown", "How it is drawn"
-_ASKED = "What if a skill had started (runs the simulator and the policy again)"
-
 
 @dataclass(frozen=True, slots=True)
 class Manner:
@@ -52,103 +49,41 @@ class Manner:
     """Render profile; None is that of the episode."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Targets:
+    """Files to write."""
+
+    video: Path | None
+    strip: Path | None
+    rerun: Path | None
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Those that are wanted, in the order in which they are named."""
+        return tuple(path for path in (self.strip, self.video, self.rerun) if path is not None)
+
+
 def command(
-    episode: Annotated[Path, typer.Argument(help="Folder of one episode.")],
-    video: Annotated[
-        Path | None, typer.Option(help="Write an MP4 to this file.", rich_help_panel=_SHOWN)
-    ] = None,
-    strip: Annotated[
-        Path | None, typer.Option(help="Write a picture strip (PNG) here.", rich_help_panel=_SHOWN)
-    ] = None,
-    text: Annotated[
-        bool,
-        typer.Option(
-            "--text",
-            help="Tell it in words; so is one of an arm, in any case.",
-            rich_help_panel=_SHOWN,
-        ),
-    ] = False,
-    camera: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Camera to draw; may be given again. Default all.", rich_help_panel=_DRAWN
-        ),
-    ] = None,
-    size: Annotated[
-        str | None,
-        typer.Option(
-            help="Size of each camera's picture: WIDTHxHEIGHT, or HEIGHT. Default: what the "
-            "policy sees, enlarged.",
-            rich_help_panel=_DRAWN,
-        ),
-    ] = None,
-    every: Annotated[
-        int,
-        typer.Option(
-            help="Ticks between two frames of the MP4, which runs in real time.",
-            rich_help_panel=_DRAWN,
-        ),
-    ] = 1,
-    count: Annotated[
-        int, typer.Option(help="Moments of the strip.", rich_help_panel=_DRAWN)
-    ] = STRIP_MOMENTS,
-    overlay: Annotated[
-        str,
-        typer.Option(
-            help="What the MP4 says below the pictures: none, source (who drives), or verdicts "
-            "(and what critics said).",
-            rich_help_panel=_DRAWN,
-        ),
-    ] = "source",
-    render: Annotated[
-        str | None,
-        typer.Option(help="Render profile; default that of the episode.", rich_help_panel=_DRAWN),
-    ] = None,
-    counterfactual: Annotated[
-        int | None,
-        typer.Option(
-            metavar="TICK",
-            help="Branch at this tick: as it was, and with a skill.",
-            rich_help_panel=_ASKED,
-        ),
-    ] = None,
-    skill: Annotated[
-        str | None,
-        typer.Option(
-            help="The skill that starts there: a name, or the folder of one.",
-            rich_help_panel=_ASKED,
-        ),
-    ] = None,
-    seeds: Annotated[
-        int,
-        typer.Option(
-            help="Continuations of each branch: the episode's own seed of the policy, then others.",
-            rich_help_panel=_ASKED,
-        ),
-    ] = 3,
-    sensing: Annotated[
-        str | None,
-        typer.Option(
-            help="Highest level used; default that of the episode.", rich_help_panel=_ASKED
-        ),
-    ] = None,
-    inexact: Annotated[
-        bool,
-        typer.Option(
-            "--inexact",
-            help="Branch also where the episode does not come out again as logged; marked.",
-            rich_help_panel=_ASKED,
-        ),
-    ] = False,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder of the branches; one with the same question is gone on with.",
-            rich_help_panel=_ASKED,
-        ),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    episode: options.Episode,
+    video: options.Video = None,
+    strip: options.Strip = None,
+    text: options.Text = False,
+    rerun: options.RerunFile = None,
+    view: options.View = False,
+    camera: options.Cameras = None,
+    size: options.Size = None,
+    every: options.Every = 1,
+    count: options.Count = STRIP_MOMENTS,
+    overlay: options.Written = "source",
+    render: options.Render = None,
+    counterfactual: options.Tick = None,
+    skill: options.Skill = None,
+    seeds: options.Seeds = 3,
+    sensing: options.Level = None,
+    inexact: options.Inexact = False,
+    out: options.Out = None,
+    force: options.Force = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Draw a logged episode again, tell it in words, or ask what a skill would have made of it.
 
@@ -157,30 +92,30 @@ def command(
     manner = _manner(camera, size, every, count, overlay, render)
     folder = _episode_folder(episode)
     record = read_episode(folder)
-    wants_pictures = video is not None or strip is not None
+    targets = _Targets(video, strip, rerun)
     if counterfactual is not None or skill is not None:
         if counterfactual is None or skill is None:
             raise ConfigError("--counterfactual TICK and --skill NAME go together; give both")
-        if wants_pictures or text or render:
+        if targets.files or text or render:
             raise ConfigError(
-                "--counterfactual draws into its folder; leave out --video, --strip, --text and "
-                "--render"
+                "--counterfactual draws into its folder; leave out --video, --strip, --rerun, "
+                "--text and --render"
             )
         _ask(folder, record, (counterfactual, skill, seeds, sensing, inexact, out, force), manner,
              as_json)  # fmt: skip
         return
-    if not wants_pictures and (text or (record.poses is None and is_arm(record.header.sim))):
+    if not targets.files and (text or (record.poses is None and is_arm(record.header.sim))):
         _tell(folder, record, as_json)
         return
-    if record.poses is None:
+    if record.poses is None and (video or strip or not targets.files):
         raise ConfigError(
             f"{episode} holds no poses, so it cannot be drawn again; --text tells it in words"
         )
-    if video is None and strip is None:
-        video = Path(f"{episode.resolve().name}.mp4")
-    _refuse_existing(video, strip, force=force)
-    with drawing(record, render) as env:
-        written, film = _draw(record, env, manner, video, strip)
+    if not targets.files:
+        targets = _Targets(Path(f"{episode.resolve().name}.mp4"), None, None)
+    _refuse_existing(*targets.files, force=force)
+    film = _written(record, manner, targets, view)
+    written = [str(path.resolve()) for path in targets.files]
     if as_json:
         told = None if film is None else _film_json(film)
         output.emit({"episode": str(episode), "written": written, "film": told, **_facts(record)})
@@ -302,19 +237,51 @@ def _manner(
     return Manner(tuple(camera or ()), wanted, every, count, known[overlay], render)
 
 
+def _written(record: LoggedEpisode, manner: Manner, targets: _Targets, view: bool) -> Film | None:
+    """Write what is wanted."""
+    if view and targets.rerun is None:
+        raise ConfigError("--view opens what --rerun FILE.rrd writes; give both")
+    if targets.rerun is not None:
+        from zetta.runtime.cli.replay_rerun import check_rerun  # late: an extra package
+
+        check_rerun(view)
+    if record.poses is None:
+        output.note("this log holds no poses: the recording has no pictures")
+        _recording(record, None, manner, targets.rerun, view)
+        return None
+    with drawing(record, manner.render) as env:
+        film = _draw(record, env, manner, targets.video, targets.strip)
+        _recording(record, env, manner, targets.rerun, view)
+    return film
+
+
+def _recording(
+    record: LoggedEpisode, env: Env | None, manner: Manner, target: Path | None, view: bool
+) -> None:
+    if target is None:
+        return
+    from zetta.runtime.cli.replay_rerun import open_viewer, write_rerun
+
+    cameras = () if env is None else choose_cameras(env, manner.cameras)
+    count = 0 if env is None else len(moments(record, manner.every))
+    with output.progress("recording", count) as advance:
+        write_rerun(
+            target, record, env, cameras, manner.size, manner.every, lambda n: advance(n, "")
+        )
+    if view:
+        open_viewer(target)
+
+
 def _draw(
     record: LoggedEpisode, env: Env, manner: Manner, video: Path | None, strip: Path | None
-) -> tuple[list[str], Film | None]:
+) -> Film | None:
     chosen, size = choose_cameras(env, manner.cameras), manner.size
-    written, film = [], None
     if strip is not None:
         write_strip(strip, env, record, chosen, manner.count, size=size)
-        written.append(str(strip.resolve()))
-    if video is not None:
-        with output.progress("video", len(moments(record, manner.every))) as advance:
-            film = _film(record, env, manner, video, lambda n: advance(n, ""))
-        written.append(str(video.resolve()))
-    return written, film
+    if video is None:
+        return None
+    with output.progress("video", len(moments(record, manner.every))) as advance:
+        return _film(record, env, manner, video, lambda n: advance(n, ""))
 
 
 def _film_json(film: Film) -> dict[str, output.Json]:

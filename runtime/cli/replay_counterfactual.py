@@ -171,6 +171,13 @@ def tell(answer: Answer) -> None:
             "the branch without a change is not the rest of the log: it shows what the policy does "
             f"now (it differs from tick {answer.of('as it was')[0].differs_at} on)"
         )
+    for branch in BRANCHES:
+        summary = _summary(answer, branch)
+        if summary["distinct"] == 1 and summary["n"] != 1:
+            output.answer(
+                f"{branch}: all {summary['n']} runs are one and the same, because nothing that the "
+                "policy does comes by chance here; count them as one"
+            )
     if answer.errors:
         output.answer(f"{answer.errors} could not be run and are no scores; the same again tries")
     output.answer(NOT_EVIDENCE)
