@@ -143,19 +143,25 @@ def write_strip(
     cameras: Sequence[str],
     count: int = STRIP_MOMENTS,
     chosen: Sequence[Moment] = (),
+    advance: Callable[[int], None] = lambda count: None,
+    *,
     size: PictureSize | None = None,
 ) -> None:
     """Write a PNG: one column for each moment, one row for each camera.
 
     Without `chosen` moments, `count` evenly spaced ones are drawn. Pictures are squares of
-    `STRIP_PANEL` pixels, or as large as `size` says.
+    `STRIP_PANEL` pixels, or as large as `size` says. `advance` is told how many columns are
+    finished.
 
     Raises:
         ConfigError: the log holds no poses.
         InfraError: the file cannot be written.
     """
     shown = drawn(env, record, cameras, chosen or strip_moments(record, count), size)
-    columns = [strip_column(moment, images, size is None) for moment, images in shown]
+    columns: list[Image] = []
+    for moment, images in shown:
+        columns.append(strip_column(moment, images, size is None))
+        advance(len(columns))
     save_picture(path, titled(_title(record), beside(columns)))
 
 
