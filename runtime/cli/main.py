@@ -63,7 +63,6 @@ EXTRA_OF_PACKAGE: Final[Mapping[str, str]] = {
     "cv2": "cameras",
     "jinja2": "report",
     "matplotlib": "report",
-    "uvicorn": "mcp",
     "uvicorn": "dashboard",
     "sse_starlette": "dashboard",
 }
