@@ -19,6 +19,7 @@ from zetta.runtime.dashboard.watching import process_memory_mb, state_of
 LATEST: Final = 20
 """Endings from which the present rate is taken."""
 RUNS_MOST: Final = 500
+NAMED: Final = "instr(lower(name || ' ' || policy || ' ' || sim), ?) > 0"
 
 
 def routes(board: Board) -> Sequence[Route]:
@@ -48,12 +49,14 @@ def fleet_of(board: Board, text: str = "") -> dict[str, Any]:
     """Return every run, the latest first, and what all of them come to."""
     counted = board.store.cached("counted", lambda: _counted(board))
     runs = board.store.rows(
-        "SELECT * FROM runs WHERE instr(lower(name || ' ' || policy || ' ' || sim), ?) > 0 "
-        "ORDER BY begun DESC LIMIT ?",
+        f"SELECT * FROM runs WHERE {NAMED} ORDER BY begun DESC LIMIT ?",
         (text.lower(), RUNS_MOST),
     )
+    found = board.store.rows(f"SELECT count(*) AS n FROM runs WHERE {NAMED}", (text.lower(),))
     return {
         "runs": [_summary(board, row, counted.get(row["id"])) for row in runs],
+        "runs_found": found[0]["n"],
+        "runs_total": board.store.rows("SELECT count(*) AS n FROM runs")[0]["n"],
         "all": board.store.cached("all", lambda: tally(board.store)),
         "memory_mb": round(process_memory_mb(), 1),
     }
