@@ -72,7 +72,7 @@ def command(
             if open_browser and not webbrowser.open(f"http://{hosts[0]}/?token={token}"):
                 output.note("no browser could be opened; open the URL yourself")
 
-        serve(make_app(board, access), listening, ending.stop, on_ready)
+        serve(make_app(board, access), listening, ending.stop, on_ready, board.hub.close)
     output.note("the dashboard has ended")
 
 

@@ -59,6 +59,7 @@ class Hub:
         self._listeners: list[Listener] = []
         self._lock = threading.Lock()
         self._last = ""
+        self._closed = False
 
     @property
     def listeners(self) -> int:
@@ -79,7 +80,7 @@ class Hub:
     def join(self) -> Listener | None:
         """Return a new listener, who is told the last news at once; None where there are enough."""
         with self._lock:
-            if len(self._listeners) >= LISTENERS_MOST:
+            if self._closed or len(self._listeners) >= LISTENERS_MOST:
                 return None
             listener = Listener(asyncio.get_running_loop())
             self._listeners.append(listener)
@@ -88,8 +89,9 @@ class Hub:
         return listener
 
     def close(self) -> None:
-        """Let every page go."""
+        """Let every page go, and let none in any more."""
         with self._lock:
+            self._closed = True
             for each in self._listeners:
                 if not each.loop.is_closed():
                     each.loop.call_soon_threadsafe(each.drop)

@@ -103,14 +103,14 @@ def _summary(board: Board, row: dict[str, Any], counted: dict[str, Any] | None) 
     state = state_of(board.is_running(row["id"]), int(found["n"]), row["planned"], silent)
     if row["kind"] == "campaign" and state == "stopped" and silent is None:
         state = "finished"
+    # Until its first episode is in, a run is known by the one that runs.
+    now = running[0].known if running else {}
+    said = {name: row[name] or now.get(name, "") for name in ("sim", "policy", "bundle", "sensing")}
     return {
         "id": row["id"],
         "name": row["name"],
         "kind": row["kind"],
-        "sim": row["sim"],
-        "policy": row["policy"],
-        "bundle": row["bundle"],
-        "sensing": row["sensing"],
+        **said,
         "planned": row["planned"],
         "begun": row["begun"],
         "ended": found["ended"],

@@ -17,11 +17,16 @@ CONNECTIONS_MOST: Final = 128
 
 
 def serve(
-    app: ASGIApp, listening: socket.socket, stop: threading.Event, on_ready: Callable[[], None]
+    app: ASGIApp,
+    listening: socket.socket,
+    stop: threading.Event,
+    on_ready: Callable[[], None],
+    on_end: Callable[[], None] = lambda: None,
 ) -> None:
-    """Answer until `stop` is set; `on_ready` is called once it answers.
+    """Answer until `stop` is set.
 
-    The server runs in a thread of its own, so signals are heard by whoever called.
+    `on_ready` is called once it answers, `on_end` before it ends: it lets go of answers without an
+    end, such as news. The server runs in a thread of its own, so signals are heard by whoever called.
     """
     config = uvicorn.Config(
         app,
@@ -43,5 +48,6 @@ def serve(
         if server.started and not told:
             told = True
             on_ready()
+    on_end()
     server.should_exit = True
     thread.join(LAST_ANSWERS_S + 10.0)

@@ -141,12 +141,13 @@ export class SourceLane extends Lane {
     const half = (t.x(1, width) - t.x(0, width)) / 2;
     for (const each of this.stretches) {
       pen.fillStyle = css(`--${each.kind}`) || css("--policy");
-      const from = t.x(each.first, width) - half;
-      pen.fillRect(from, 10, Math.max(1, t.x(each.last, width) + half - from), 12);
+      const from = Math.max(t.left - 3, t.x(each.first, width) - half);
+      const to = Math.min(width - t.right + 3, t.x(each.last, width) + half);
+      pen.fillRect(from, 10, Math.max(1, to - from), 12);
     }
     for (const mark of this.marks) {
       const x = t.x(mark.tick, width);
-      pen.fillStyle = css(mark.kind === "abort" ? "--bad" : mark.kind === "recover" ? "--skill" : "--warn");
+      pen.fillStyle = css(mark.kind === "abort" ? "--bad" : mark.kind === "recover" ? "--skill" : "--faint");
       pen.beginPath();
       pen.moveTo(x - 4, 0);
       pen.lineTo(x + 4, 0);
@@ -169,13 +170,15 @@ export class SourceLane extends Lane {
 /** Lines of one or several series; null breaks a line. */
 export class LineLane extends Lane {
   /** series: [{name, ticks, values, colour}] */
-  constructor(timeline, series, height = 64, label = "") {
+  constructor(timeline, series, height = 64, label = "", shares = false) {
     super(timeline, height, label || series.map((each) => each.name).join(", "));
     this.series = series;
+    this.bounds = shares ? [-0.03, 1.03] : null;
     this.draw();
   }
 
   range() {
+    if (this.bounds) return this.bounds;
     let low = Infinity;
     let high = -Infinity;
     for (const each of this.series) {
@@ -215,9 +218,14 @@ export class LineLane extends Lane {
       });
       pen.stroke();
     }
+    const values = this.series.flatMap((each) => each.values.find((value) => value !== null) ?? []);
+    if (!this.bounds && this.series.every((each) => each.values.every((v) => v === null || Math.abs(v - values[0]) < 1e-9))) {
+      if (values.length) this.tag(pen, number(values[0]), this.height / 2 - 4);
+      return;
+    }
     const edge = (0.06 * (high - low)) / 1.12;
-    this.tag(pen, number(rounded(high - edge, high - low)), 11);
-    this.tag(pen, number(rounded(low + edge, high - low)), this.height - 4);
+    this.tag(pen, number(rounded(this.bounds ? 1 : high - edge, high - low)), 11);
+    this.tag(pen, number(rounded(this.bounds ? 0 : low + edge, high - low)), this.height - 4);
   }
 
   /** A small text on the ground, so that a line behind it does not strike it through. */

@@ -3,7 +3,7 @@
 import { get } from "/static/api.js";
 import { LineLane, SourceLane, Timeline } from "/static/chart.js";
 import { badge, facts, h, level, link, problem, put } from "/static/dom.js";
-import { count, episodeName, number, outcome, seconds, sourceKind, sourceName } from "/static/format.js";
+import { count, episodeName, number, outcome, percent, seconds, sourceKind, sourceName } from "/static/format.js";
 import { film } from "/static/film.js";
 import { live } from "/static/live.js";
 import { why } from "/static/why.js";
@@ -15,19 +15,22 @@ const LANES_MOST = 6;
 
 export async function show(place, context) {
   const id = context.parts[0];
+  if (runs(context, id)) return live(place, context, id, () => show(place, context));
   let told;
   try {
     told = await get(`/api/episodes/${id}`, {}, context.signal);
   } catch (error) {
-    if (context.news.last?.running.some((each) => each.id === id)) return live(place, context, id, () => show(place, context));
-    // The news may not have come yet.
+    if (error.name === "AbortError") throw error;
+    // The news may not have come yet, or the log is not in the index.
     await new Promise((later) => { setTimeout(later, 1200); });
-    if (context.signal.aborted) return;
-    if (context.news.last?.running.some((each) => each.id === id)) return live(place, context, id, () => show(place, context));
-    throw error;
+    if (context.signal.aborted) return null;
+    if (runs(context, id)) return live(place, context, id, () => show(place, context));
+    told = await get(`/api/episodes/${id}`, {}, context.signal);
   }
-  draw(place, context, told);
+  return draw(place, context, told);
 }
+
+const runs = (context, id) => context.news.last?.running.some((each) => each.id === id);
 
 function draw(place, context, told) {
   const row = told.row;
@@ -42,9 +45,9 @@ function draw(place, context, told) {
   const time = new Timeline(told.ticks, told.header.spec.control_hz);
   const events = eventsOf(told);
   const reason = h("section", { class: "panel", "aria-label": "Why it intervened" });
-  const left = h("div", { class: "left view", style: { padding: 0 } }, film(time, context, told),
+  const left = h("div", { class: "left stack" }, film(time, context, told),
     eventList(time, events));
-  const right = h("div", { class: "view", style: { padding: 0 } }, lanes(time, context, told, events), reason, aboutPanel(told));
+  const right = h("div", { class: "stack" }, lanes(time, context, told, events), reason, aboutPanel(told));
   place.append(h("div", { class: "stage" }, left, right));
   why(reason, time, context, told, events);
   keys(context, time, events, told);
@@ -105,9 +108,20 @@ function eventsOf(told) {
   const events = [];
   const stop = told.header.result.stop;
   const said = [...told.verdicts, ...(stop ? stop.verdicts.map((each) => ({ ...each, tick: stop.index })) : [])];
+  const obeyed = new Set(told.header.result.recoveries.map((each) => `${each.tick}/${each.critic}`));
+  const latest = new Map();
   for (const each of said) {
-    events.push({ tick: each.tick, kind: each.decision, critic: each.critic, verdict: each,
-      text: each.decision === "pass" ? `${each.critic}: ${each.reason}` : `${each.critic} says ${each.decision}: ${each.reason}` });
+    const heard = each.decision !== "recover" || obeyed.has(`${each.tick}/${each.critic}`);
+    const before = latest.get(each.critic);
+    if (before && !heard && !before.heard && before.last === each.tick - 1 && before.verdict.reason === each.reason) {
+      before.last = each.tick;
+      before.text = sayings(before);
+      continue;
+    }
+    const event = { tick: each.tick, last: each.tick, kind: each.decision, critic: each.critic, verdict: each, heard };
+    event.text = sayings(event);
+    latest.set(each.critic, event);
+    events.push(event);
   }
   for (const each of told.header.result.recoveries) {
     events.push({ tick: each.tick, kind: "recovery", critic: each.critic, recovery: each,
@@ -124,12 +138,20 @@ function eventsOf(told) {
   return events.sort((a, b) => a.tick - b.tick || order.indexOf(a.kind) - order.indexOf(b.kind));
 }
 
+function sayings({ verdict, tick, last, heard }) {
+  if (verdict.decision === "pass") return `${verdict.critic}: ${verdict.reason}`;
+  const until = last > tick ? ` (until tick ${count(last)})` : "";
+  const lost = heard ? "" : "; nobody took over: budget, precondition or another driver";
+  return `${verdict.critic} says ${verdict.decision}: ${verdict.reason}${until}${lost}`;
+}
+
 function eventList(time, events) {
   const items = events.slice(0, 400).map((each) => h("li", {}, h("button", { type: "button", onclick: () => time.go(each.tick) },
     h("span", { class: "num faint" }, count(each.tick)), h("span", { class: "wrap" }, each.text))));
   time.onTick((tick) => {
     events.slice(0, 400).forEach((each, i) => {
-      items[i].firstChild.setAttribute("aria-current", each.tick === tick ? "true" : "false");
+      const here = each.tick <= tick && tick <= (each.last ?? each.tick);
+      items[i].firstChild.setAttribute("aria-current", here ? "true" : "false");
     });
   });
   return h("section", { class: "panel", "aria-label": "Events" }, h("h2", {}, `Events (${events.length})`),
@@ -137,7 +159,8 @@ function eventList(time, events) {
 }
 
 function lanes(time, context, told, events) {
-  const marks = events.filter((e) => e.verdict && e.kind !== "pass").map((e) => ({ tick: e.tick, kind: e.kind }));
+  const marks = events.filter((e) => e.verdict && e.kind !== "pass").flatMap((e) =>
+    Array.from({ length: e.last - e.tick + 1 }, (_, i) => ({ tick: e.tick + i, kind: e.heard ? e.kind : "unheard" })));
   const stretches = told.stretches.map((each) => ({ ...each, kind: sourceKind(each.source) }));
   const sources = time.add(new SourceLane(time, stretches, marks));
   const now = h("span", { class: "value" });
@@ -188,8 +211,27 @@ function lanes(time, context, told, events) {
         h("option", { value: line.name }, line.level === "oracle" ? `${line.name} (oracle)` : line.name)))));
   panel.append(h("div", { class: "filters", style: { borderBottom: 0 } }, pick,
     h("span", { class: "told" }, "click or drag to jump; keys: ?")));
-  add(firstLines(told, known));
+  add(firstLines(told, known)).then(() => budgets(place, time, context, told, known));
   return panel;
+}
+
+/** How much of the step budget is spent, and by skills: one lane of shares. */
+async function budgets(place, time, context, told, known) {
+  const names = ["budget_used", "skill_share"].filter((name) => known.has(name));
+  if (!names.length || context.signal.aborted) return;
+  const answer = await get(`/api/episodes/${told.row.id}/series`, { name: names }, context.signal);
+  const colours = { budget_used: "--policy", skill_share: "--skill" };
+  const series = names.map((name) => ({ name, ...answer.lines[name], colour: colours[name] }));
+  const drawn = time.add(new LineLane(time, series, 44, "Budgets over time", true));
+  const value = h("span", { class: "value mono" });
+  const tell = (tick) => {
+    put(value, names.map((name, i) => h("span", {}, ` ${name === "budget_used" ? "ticks" : "skills"} ${percent(drawn.value(tick, i))}`)));
+  };
+  time.onTick(tell);
+  place.append(h("div", { class: "lane" }, h("div", { class: "name" }, h("span", { title: "Shares of the task's step budget" }, "budgets"),
+    h("span", { class: "faint" }, told.header.run.options.recovery_share ? `skills may use ${percent(Number(told.header.run.options.recovery_share))}` : "share of the step budget"), value), drawn.element));
+  drawn.draw();
+  tell(time.tick);
 }
 
 /** What the critics read that spoke, then what is usually worth a look. */

@@ -35,7 +35,7 @@ export function live(place, context, id, finished) {
   function grow(known) {
     const last = stretches.at(-1);
     if (last?.source === known.source) last.last = known.tick;
-    else if (known.tick >= 0) stretches.push({ source: known.source, kind: sourceKind(known.source), first: last ? last.last + 1 : 0, last: known.tick });
+    else if (known.tick >= 0) stretches.push({ source: known.source, kind: sourceKind(known.source), first: last ? last.last + 1 : Math.max(0, known.tick), last: known.tick });
     const names = lines.size ? [...lines.keys()] : FIRST.filter((name) => name in known.signals);
     for (const name of names) {
       const { series, drawn, value } = lines.get(name) ?? line(name);

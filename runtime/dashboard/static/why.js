@@ -12,13 +12,14 @@ export function why(place, time, context, told, events) {
     return;
   }
 
-  async function show(event) {
-    const key = `${event.tick}/${event.critic}`;
+  async function show(event, tick) {
+    const at = Math.max(event.tick, Math.min(event.last, tick));
+    const key = `${at}/${event.critic}`;
     if (key === shown) return;
     shown = key;
-    const head = heading(event, told);
+    const head = heading(event, at);
     try {
-      const answer = await get(`/api/episodes/${told.row.id}/why`, { tick: event.tick, critic: event.critic }, context.signal);
+      const answer = await get(`/api/episodes/${told.row.id}/why`, { tick: at, critic: event.critic }, context.signal);
       if (shown === key) put(place, head, body(answer, event));
     } catch (error) {
       if (error.name === "AbortError") return;
@@ -27,15 +28,15 @@ export function why(place, time, context, told, events) {
   }
 
   time.onTick((tick) => {
-    const here = spoken.filter((each) => each.tick === tick && each.kind !== "pass");
+    const here = spoken.filter((each) => each.tick <= tick && tick <= each.last && each.kind !== "pass");
     const before = [...spoken].reverse().find((each) => each.tick <= tick && each.kind !== "pass");
-    show(here[0] ?? before ?? spoken.find((each) => each.kind !== "pass") ?? spoken[0]);
+    show(here[0] ?? before ?? spoken.find((each) => each.kind !== "pass") ?? spoken[0], tick);
   });
 }
 
-function heading(event) {
+function heading(event, at) {
   const verdict = event.verdict;
-  return [h("h2", {}, `Why did it intervene? Tick ${count(event.tick)}`),
+  return [h("h2", {}, `Why did it intervene? Tick ${count(at)}`),
     h("p", {}, badge(verdict.decision, verdict.decision === "abort" ? "bad" : "warn"), " ", h("b", {}, verdict.critic), ": ", verdict.reason,
       verdict.skill ? h("span", { class: "soft" }, ` → skill ${verdict.skill}`) : null)];
 }
