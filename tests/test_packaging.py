@@ -19,7 +19,10 @@ import pytest
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("runtime", "critics", "primitives", "skills", "sims", "hw_drivers")
 PROJECT_FILES = ("pyproject.toml", "README.md", "LICENSE")
-CARRIED = ("*.py", "*.md", "*.toml", "*.json", "*.onnx", "*.safetensors", "*.j2", "py.typed")
+CARRIED = (
+    "*.py", "*.md", "*.toml", "*.json", "*.onnx", "*.safetensors", "*.j2", "*.html", "*.css",
+    "*.js", "py.typed",
+)  # fmt: skip
 PROBE_FILES = (
     "SKILL.md",
     "params.toml",
