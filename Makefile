@@ -42,7 +42,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 unexport PYTHONPATH
 
-.PHONY: help setup train-setup browser run test test-slow test-sims lint format clean stale
+.PHONY: help setup train-setup browser run test test-slow test-sims lint man format clean stale
 
 help: ## say what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' Makefile | column -t -s '|' 2>/dev/null \
@@ -78,6 +78,9 @@ lint: setup ## style, types and layers
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy -p zetta
 	$(BIN)/lint-imports --no-logo
+
+man: setup ## write manual pages into docs/man: man -M docs/man zetta-run
+	@$(BIN)/python -m zetta.runtime.cli.man_pages docs/man
 
 format: setup ## put the code into the house style
 	@$(BIN)/ruff check --fix .

@@ -15,6 +15,7 @@ from zetta.runtime.cli import output
 from zetta.runtime.cli.assemble import find_scene
 from zetta.runtime.cli.deploy import bundle_of
 from zetta.runtime.cli.graphics import choose_graphics
+from zetta.runtime.cli.number_lists import counted
 from zetta.runtime.cli.output import Json
 from zetta.runtime.cli.replay_text import kernel_line
 from zetta.runtime.cli.run_episodes import (
@@ -118,7 +119,8 @@ def carry_out(
                 specs, answer.folder, lambda spec: _arguments(spec, specs, manner), answer.keep
             )
     except KeyboardInterrupt:
-        output.note(f"stopped; the {len(answer.reports)} finished episodes are in {answer.folder}")
+        finished = counted(len(answer.reports), "finished episode")
+        output.note(f"stopped; {finished} can be found in {answer.folder}")
         if as_json:
             output.emit({**answer.to_json(), "interrupted": True})
         raise
@@ -134,7 +136,7 @@ def _announcement(specs: Sequence[RunSpec], simulator: Simulator) -> str:
     wait = DEFAULTS[first.sim].building if first.sim in DEFAULTS else "a while"
     return (
         f"{first.sim}: {what}{instruction}\n"
-        f"{len(specs)} episode{'s' if len(specs) > 1 else ''} with {first.policy}, "
+        f"{counted(len(specs), 'episode')} with {first.policy}, "
         f"bundle {first.bundle}, sensing {first.sensing}{oracle}, render {first.render}\n"
         f"building the world takes {wait}"
     )
@@ -163,6 +165,7 @@ def _arguments(spec: RunSpec, specs: Sequence[RunSpec], manner: Manner) -> list[
     flags = {
         "--video": manner.video,
         "--no-video": not manner.video,
+        "--no-strip": not manner.strip,
         "--realtime": manner.realtime,
         "--signals": manner.signals,
     }
