@@ -90,19 +90,21 @@ export function card(running) {
       known.sensing === "oracle" ? level("oracle") : h("span", {}, number(known.interventions), known.interventions === 1 ? " intervention" : " interventions")));
 }
 
+const addressOf = (run) => `#/${run.kind === "campaign" ? "campaign" : "run"}/${run.id}`;
+
 function runs(all) {
   const open = (run) => (event) => {
     if (event.target.closest("a")) return;
-    if (event.type === "click" || event.key === "Enter") location.hash = `/run/${run.id}`;
+    if (event.type === "click" || event.key === "Enter") location.hash = addressOf(run);
   };
   return h("div", { class: "panel flush" }, h("div", { class: "scroll" }, h("table", { "aria-label": "Runs" },
     h("thead", {}, h("tr", {}, ["run", "state", "solved"].map((t) => h("th", { scope: "col" }, t)),
       h("th", { scope: "col", class: "num" }, "episodes"), h("th", { scope: "col", class: "num" }, "errors"),
       ["rate, left", "policy, bundle", "sensing", "begun"].map((t, i) => h("th", { scope: "col", class: i > 0 ? "wide" : "" }, t)))),
     h("tbody", {}, all.map((run) => h("tr", {
-      data: { href: `#/run/${run.id}` }, tabindex: "0", onclick: open(run), onkeydown: open(run),
+      data: { href: addressOf(run) }, tabindex: "0", onclick: open(run), onkeydown: open(run),
     },
-    h("td", {}, h("a", { href: `#/run/${run.id}`, tabindex: "-1" }, run.name), h("span", { class: "sub" }, `${run.kind}${run.sim ? `, ${run.sim}` : ""}`)),
+    h("td", {}, h("a", { href: addressOf(run), tabindex: "-1" }, run.name), h("span", { class: "sub" }, `${run.kind}${run.sim ? `, ${run.sim}` : ""}`)),
     h("td", {}, badge(run.state, STATES[run.state])),
     h("td", {}, rateCell(run)),
     h("td", { class: "num" }, run.planned ? progress(run) : count(run.n)),
