@@ -46,7 +46,7 @@ PAGES: Final[Mapping[str, Page]] = {
         ),
     ),
     "replay": Page(
-        "Use it after a run, to look again at an episode from its log; the simulator only draws.",
+        "Use it after a run, to look at an episode once more, from its log.",
         ("zetta replay runs/mine/episodes/000 --video film.mp4",),
     ),
     "dashboard": Page(
