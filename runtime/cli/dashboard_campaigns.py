@@ -8,9 +8,9 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from zetta.runtime.cli.evolve_report import command_of
 from zetta.runtime.cli.evolve_strips import PICTURES, strip_path, wished
 from zetta.runtime.cli.output import Json
+from zetta.runtime.cli.report_campaign import command_of
 from zetta.runtime.errors import ConfigError
 from zetta.runtime.records import to_json
 from zetta.skills.evolve.campaign import MANIFEST
