@@ -106,19 +106,22 @@ def write_strip(
     cameras: Sequence[str],
     count: int = STRIP_MOMENTS,
     chosen: Sequence[Moment] = (),
+    advance: Callable[[int], None] = lambda count: None,
 ) -> None:
     """Write a PNG: one column for each moment, one row for each camera.
 
-    Without `chosen` moments, `count` evenly spaced ones are drawn.
+    Without `chosen` moments, `count` evenly spaced ones are drawn. `advance` is told how many
+    columns are finished.
 
     Raises:
         ConfigError: the log holds no poses.
         InfraError: the file cannot be written.
     """
-    columns = [
-        np.vstack([_bar(moment, STRIP_PANEL), *(_panel(i, STRIP_PANEL, True) for i in images)])
-        for moment, images in drawn(env, record, cameras, chosen or strip_moments(record, count))
-    ]
+    columns: list[Image] = []
+    for moment, images in drawn(env, record, cameras, chosen or strip_moments(record, count)):
+        panels = (_panel(image, STRIP_PANEL, True) for image in images)
+        columns.append(np.vstack([_bar(moment, STRIP_PANEL), *panels]))
+        advance(len(columns))
     gap = np.full((columns[0].shape[0], GAP, 3), DARK, dtype=np.uint8)
     picture = np.hstack([part for column in columns for part in (column, gap)][:-1])
     title = _text_bar(_title(record), picture.shape[1], LIGHT)

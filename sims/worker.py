@@ -22,14 +22,14 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TextIO, cast, runtime_checkable
+from typing import Any, TextIO, cast
 
 import numpy as np
 import zmq
 
 from zetta.runtime import registry
 from zetta.runtime.arm_model import ArmModels
-from zetta.runtime.core import Env, Landmark, Scene, SnapshotEnv, WordedEnv
+from zetta.runtime.core import Env, Scene, SnapshotEnv, WordedEnv
 from zetta.runtime.errors import ConfigError, InfraError, SpecMismatch, cannot_listen, suggest
 from zetta.runtime.wire import (
     MAX_MESSAGE_BYTES,
@@ -44,6 +44,7 @@ from zetta.runtime.wire import (
     to_wire,
 )
 from zetta.runtime.workspace import BoundedEnv
+from zetta.sims.surveyed import Surveyed
 
 LOCAL = ("ipc://", "tcp://127.0.0.1:", "tcp://localhost:", "tcp://[::1]:")
 POLL_MS = 1000
@@ -61,15 +62,6 @@ class Served:
     suite: str
     index: int
     render: str = "fast"
-
-
-@runtime_checkable
-class NamesThings(Env, Protocol):
-    """An environment that tells where every named thing is."""
-
-    def landmarks(self) -> tuple[Landmark, ...]:
-        """Return simulator truth about every named thing of the scene."""
-        ...
 
 
 class EnvCalls:
@@ -136,7 +128,7 @@ class EnvCalls:
 
     def _landmarks(self) -> Any:
         env = self._made()
-        if not isinstance(env, NamesThings):
+        if not isinstance(env, Surveyed):
             raise ConfigError(
                 f"{self._served.sim} tells no simulator truth about places; run with --sensing "
                 "vision"

@@ -20,7 +20,6 @@ from zetta.runtime.core import (
     ActionSpec,
     ArmState,
     Array,
-    CameraSpec,
     EnvSpec,
     Init,
     Landmark,
@@ -41,8 +40,10 @@ from zetta.sims.env_checks import (
 from zetta.sims.libero import arm, catalog, engine
 from zetta.sims.libero.landmarks import landmarks
 from zetta.sims.libero.rendering import Renderer, profile
-from zetta.sims.libero.snapshots import dump, load, model_digest
+from zetta.sims.libero.snapshots import dump, load
 from zetta.sims.libero.stepping import ControlLoop
+from zetta.sims.mujoco_state import model_digest
+from zetta.sims.world_env import square_cameras
 
 CONTROL_HZ = 20.0
 SETTLE_STEPS = 10
@@ -100,10 +101,7 @@ class LiberoEnv:
                 name="libero",
                 control_hz=CONTROL_HZ,
                 action=ACTION,
-                cameras=tuple(
-                    CameraSpec(n, PICTURE_SIZE, PICTURE_SIZE, "wrist" if n == "wrist" else "world")
-                    for n in CAMERAS
-                ),
+                cameras=square_cameras(CAMERAS, PICTURE_SIZE),
                 arms=("panda",),
                 render_profile=self._profile.name,
                 versions=engine.versions(),

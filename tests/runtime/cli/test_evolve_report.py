@@ -113,3 +113,21 @@ def test_a_toy_campaign_writes_its_report_and_writes_it_again(
     assert code == 0
     assert json.loads(said) == {"report": str(path)}
     assert path.exists()
+
+
+def test_verdicts_that_are_known_are_told_once_when_a_campaign_is_gone_on_with(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = (
+        "--sim", "toy", "--suite", "toy_pick", "--tasks", "0", "--policy", "toy/reach-exact",
+        "--sensing", "oracle", "--development", "2", "--seed", "s", "--out", str(tmp_path),
+        "--generations", "2",
+    )  # fmt: skip
+    _, said, notes = typed(capsys, *words)
+    assert notes.count("generation 0: REJECT") == 1  # as soon as it is known
+    assert notes.count("generation 1: REJECT") == 0  # the answer follows
+    assert said.count(": REJECT") == 2
+
+    _, said, notes = typed(capsys, *words)
+    assert notes.count(": REJECT") == 0
+    assert said.count(": REJECT") == 2
