@@ -19,6 +19,15 @@ from zetta.runtime.dashboard.watching import process_memory_mb, state_of
 LATEST: Final = 20
 """Endings from which the present rate is taken."""
 RUNS_MOST: Final = 500
+KNOWN: Final = ("sim", "policy", "bundle", "sensing")
+COUNTS: Final = (
+    "count(*) AS n, total(success = 1) AS solved, count(success) AS scored, "
+    "total(error != '') AS errors, max(ended) AS ended, "
+    + ", ".join(
+        f"CASE WHEN min({n}) = max({n}) THEN max({n}) ELSE 'several' END AS {n}" for n in KNOWN
+    )
+)
+NAMED: Final = "instr(lower(name || ' ' || policy || ' ' || sim), ?) > 0"
 
 
 def routes(board: Board) -> Sequence[Route]:
@@ -48,22 +57,21 @@ def fleet_of(board: Board, text: str = "") -> dict[str, Any]:
     """Return every run, the latest first, and what all of them come to."""
     counted = board.store.cached("counted", lambda: _counted(board))
     runs = board.store.rows(
-        "SELECT * FROM runs WHERE instr(lower(name || ' ' || policy || ' ' || sim), ?) > 0 "
-        "ORDER BY begun DESC LIMIT ?",
+        f"SELECT * FROM runs WHERE {NAMED} ORDER BY begun DESC LIMIT ?",
         (text.lower(), RUNS_MOST),
     )
+    found = board.store.rows(f"SELECT count(*) AS n FROM runs WHERE {NAMED}", (text.lower(),))
     return {
         "runs": [_summary(board, row, counted.get(row["id"])) for row in runs],
+        "runs_found": found[0]["n"],
+        "runs_total": board.store.rows("SELECT count(*) AS n FROM runs")[0]["n"],
         "all": board.store.cached("all", lambda: tally(board.store)),
         "memory_mb": round(process_memory_mb(), 1),
     }
 
 
 def _counted(board: Board) -> dict[str, dict[str, Any]]:
-    rows = board.store.rows(
-        "SELECT run, count(*) AS n, total(success = 1) AS solved, count(success) AS scored, "
-        "total(error != '') AS errors, max(ended) AS ended FROM episodes GROUP BY run"
-    )
+    rows = board.store.rows(f"SELECT run, {COUNTS} FROM episodes GROUP BY run")
     return {row["run"]: row for row in rows}
 
 
@@ -78,8 +86,7 @@ def run_of(board: Board, run: str) -> dict[str, Any]:
         raise HTTPException(404, "there is no such run; it may have been moved or deleted")
     where, values = condition({"run": run})
     counted = board.store.rows(
-        "SELECT count(*) AS n, total(success = 1) AS solved, count(success) AS scored, "
-        f"total(error != '') AS errors, max(ended) AS ended FROM episodes WHERE {where}",
+        f"SELECT {COUNTS} FROM episodes WHERE {where}",
         values,
     )[0]
     groups = board.store.rows(
@@ -103,9 +110,9 @@ def _summary(board: Board, row: dict[str, Any], counted: dict[str, Any] | None) 
     state = state_of(board.is_running(row["id"]), int(found["n"]), row["planned"], silent)
     if row["kind"] == "campaign" and state == "stopped" and silent is None:
         state = "finished"
-    # Until its first episode is in, a run is known by the one that runs.
+    # A run that has not said what it is yet is known by its episodes, or by the one that runs.
     now = running[0].known if running else {}
-    said = {name: row[name] or now.get(name, "") for name in ("sim", "policy", "bundle", "sensing")}
+    said = {name: row[name] or found.get(name) or now.get(name, "") for name in KNOWN}
     return {
         "id": row["id"],
         "name": row["name"],

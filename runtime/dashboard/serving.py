@@ -26,7 +26,7 @@ def serve(
     """Answer until `stop` is set.
 
     `on_ready` is called once it answers, `on_end` before it ends: it lets go of answers without an
-    end, such as news. The server runs in a thread of its own, so the caller hears signals.
+    end, such as news. The server has a thread of its own, so signals are heard by whoever called.
     """
     config = uvicorn.Config(
         app,

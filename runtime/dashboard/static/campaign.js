@@ -30,7 +30,7 @@ export async function show(place, context) {
 function page(told) {
   const spent = told.costs.reduce((sum, row) => sum + row.wall_s, 0);
   return [
-    h("nav", { class: "crumbs", "aria-label": "Way back" }, link("#/campaigns", "Campaigns")),
+    h("nav", { class: "crumbs", "aria-label": "Way back" }, link("#/campaigns", "Campaigns"), " · ", link(`#/run/${told.id}`, "its episodes here")),
     h("h1", {}, told.name, " ", told.running ? badge("running", "live") : null),
     h("p", { class: "lead" }, `${told.policy.split(" ")[0]} on ${told.suite}, ${plural(told.tasks.length, "task")}, author ${told.author} `, level(told.sensing)),
     told.sensing === "oracle" ? h("p", { class: "problem" }, "Skills were allowed to read simulator truth, so nothing here is a headline.") : null,
@@ -183,7 +183,7 @@ function pictures(told, own) {
   const there = strips.filter((each) => each.there);
   if (!strips.length) return null;
   if (!there.length) {
-    return h("p", { class: "sub" }, `${plural(strips.length, "picture strip")} of failures can be drawn from the logs: `, h("code", {}, "zetta evolve report CAMPAIGN"));
+    return h("p", { class: "sub" }, `${plural(strips.length, "picture strip")} of failures can be drawn from the logs: `, h("code", {}, "zetta evolve --report CAMPAIGN"));
   }
   return h("div", { class: "strips" }, h("h3", {}, "Pictures"), there.map((each) => h("figure", {},
     h("img", { src: `/api/campaigns/${told.id}/pictures/${each.name}`, alt: each.caption, loading: "lazy" }), h("figcaption", {}, each.caption))));

@@ -17,7 +17,7 @@ export function verdict(word, title) {
 /** How much of a budget is spent. */
 export function meter(spent, of, label) {
   const share = of ? Math.min(1, spent / of) : 0;
-  return h("span", { class: "meter", role: "img", "aria-label": label, title: label },
+  return h("span", { class: "meter gauge", role: "img", "aria-label": label, title: label },
     h("i", { style: { width: `${100 * share}%` } }));
 }
 

@@ -52,7 +52,7 @@ async function sameScene(place, context, id) {
 
 function choose(sides, context) {
   const name = (side) => `${side.name}${side.arm ? ` · ${side.arm}` : ""} · ${side.bundle || "none"} (${count(side.episodes)})`;
-  const chosen = [0, 1].map((each) => read(context.parts[each]));
+  const chosen = context.parts.length ? context.parts.map(read) : [read(context.query.get("first")), {}];
   const field = (id, word, side) => h("div", { class: "field" }, h("label", { for: id }, word), h("select", { id, onchange: go },
     h("option", { value: "" }, "choose a run"),
     sides.map((each) => h("option", { value: written(each), selected: each.run === side.run && each.arm === side.arm }, name(each)))));

@@ -17,12 +17,15 @@ export function film(time, context, told) {
   const rate = h("select", { "aria-label": "Speed", onchange: (e) => { if (video) video.playbackRate = Number(e.target.value); } },
     [0.1, 0.25, 0.5, 1, 2, 4].map((each) => h("option", { value: each, selected: each === 1 }, `${each}×`)));
   const step = (by, name, sign) => h("button", { type: "button", "aria-label": name, onclick: () => time.go(time.tick + by) }, sign);
+  const slide = h("input", { type: "range", min: 0, max: time.ticks - 1, step: 1, value: 0, "aria-label": "Tick",
+    oninput: () => time.go(Number(slide.value)) });
   const panel = h("section", { class: "panel", "aria-label": "Film and place" }, screen,
-    h("div", { class: "transport" }, step(-1, "One tick back", "‹"), play, step(1, "One tick on", "›"), rate, place));
+    h("div", { class: "transport" }, slide, step(-1, "One tick back", "‹"), play, step(1, "One tick on", "›"), rate, place));
   let video = null;
   let timer = null;
 
   time.onTick((tick, from) => {
+    slide.value = tick;
     place.textContent = `tick ${count(tick)} · ${(tick / time.hz).toFixed(2)} s`;
     if (video && from !== "film") {
       video.pause();

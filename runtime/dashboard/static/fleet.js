@@ -10,7 +10,10 @@ export const title = "Runs";
 const STATES = { running: "live", finished: "", stopped: "warn" };
 
 export async function show(place, context) {
-  const head = h("div", { class: "head" }, h("h1", {}, "Runs"));
+  let waits;
+  const search = h("input", { type: "search", class: "push", placeholder: "Search", "aria-label": "Search runs",
+    oninput: () => { clearTimeout(waits); waits = setTimeout(refresh, 150); } });
+  const head = h("div", { class: "head" }, h("h1", {}, "Runs"), search);
   const total = h("div", { class: "panel big" });
   const cards = h("section", { class: "cards", "aria-label": "Episodes that run now" });
   const table = h("div");
@@ -18,17 +21,21 @@ export async function show(place, context) {
 
   let revision = null;
   let asking = false;
+  let again = false;
   async function refresh() {
+    again = asking;
     if (asking) return;
     asking = true;
     try {
-      const told = await get("/api/fleet", {}, context.signal);
+      const told = await get("/api/fleet", { q: search.value }, context.signal);
       put(total, totals(told));
-      put(table, told.runs.length ? runs(told.runs) : nothing());
+      put(table, told.runs.length ? runs(told.runs) : search.value ? h("div", { class: "panel" }, empty("No run has that name, policy or simulator.")) : nothing(),
+        told.runs.length && told.runs.length < told.runs_found ? h("p", { class: "faint" }, `The latest ${count(told.runs.length)} of ${count(told.runs_found)} runs; search for others.`) : null);
     } catch (error) {
       if (error.name !== "AbortError") put(table, problem(error.message));
     }
     asking = false;
+    if (again && !context.signal.aborted) refresh();
   }
 
   const held = () => context.news.last?.held.length;
@@ -53,7 +60,7 @@ export async function show(place, context) {
 function totals(told) {
   const all = told.all;
   return facts([
-    ["runs", count(told.runs.length)],
+    ["runs", count(told.runs_total)],
     ["episodes", count(all.total)],
     ["solved", all.scored ? percent(all.solved / all.scored) : "–", " ", h("span", { class: "soft" }, `${count(all.solved)}/${count(all.scored)}`)],
     ["95 % interval", `${percent(all.wilson[0])} – ${percent(all.wilson[1])}`],
@@ -83,19 +90,21 @@ export function card(running) {
       known.sensing === "oracle" ? level("oracle") : h("span", {}, number(known.interventions), known.interventions === 1 ? " intervention" : " interventions")));
 }
 
+const addressOf = (run) => `#/${run.kind === "campaign" ? "campaign" : "run"}/${run.id}`;
+
 function runs(all) {
   const open = (run) => (event) => {
     if (event.target.closest("a")) return;
-    if (event.type === "click" || event.key === "Enter") location.hash = `/run/${run.id}`;
+    if (event.type === "click" || event.key === "Enter") location.hash = addressOf(run);
   };
   return h("div", { class: "panel flush" }, h("div", { class: "scroll" }, h("table", { "aria-label": "Runs" },
     h("thead", {}, h("tr", {}, ["run", "state", "solved"].map((t) => h("th", { scope: "col" }, t)),
       h("th", { scope: "col", class: "num" }, "episodes"), h("th", { scope: "col", class: "num" }, "errors"),
       ["rate, left", "policy, bundle", "sensing", "begun"].map((t, i) => h("th", { scope: "col", class: i > 0 ? "wide" : "" }, t)))),
     h("tbody", {}, all.map((run) => h("tr", {
-      data: { href: `#/run/${run.id}` }, tabindex: "0", onclick: open(run), onkeydown: open(run),
+      data: { href: addressOf(run) }, tabindex: "0", onclick: open(run), onkeydown: open(run),
     },
-    h("td", {}, h("a", { href: `#/run/${run.id}`, tabindex: "-1" }, run.name), h("span", { class: "sub" }, `${run.kind}${run.sim ? `, ${run.sim}` : ""}`)),
+    h("td", {}, h("a", { href: addressOf(run), tabindex: "-1" }, run.name), h("span", { class: "sub" }, `${run.kind}${run.sim ? `, ${run.sim}` : ""}`)),
     h("td", {}, badge(run.state, STATES[run.state])),
     h("td", {}, rateCell(run)),
     h("td", { class: "num" }, run.planned ? progress(run) : count(run.n)),

@@ -56,7 +56,7 @@ function runs(used) {
 
 function skill(each, told, where) {
   const used = told.used.skills[each.name];
-  return h("details", { class: "skill", data: { key: `${where}-${each.name}` } },
+  return h("details", { class: "package", data: { key: `${where}-${each.name}` } },
     h("summary", {},
       h("b", {}, each.name), " ", each.version ? h("span", { class: "quiet" }, each.version) : null, " ",
       standing(each), " ", each.level ? level(each.level) : null,

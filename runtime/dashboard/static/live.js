@@ -65,7 +65,7 @@ export function live(place, context, id, finished) {
     put(about, h("div", { class: "big" }, facts([
       ["tick", `${count(known.tick + 1)} of ${count(known.max_steps)}`],
       ["who drives", h("span", { class: `source ${sourceKind(known.source)}` }, sourceName(known.source) || "begins")],
-      ["interventions", number(known.interventions)], ["goal", known.success ? "holds" : "open"]])),
+      ["interventions", number(known.interventions)], ["goal, as the simulator has it", known.success ? "holds" : "open"]])),
     facts([["policy", known.policy], ["bundle", known.bundle], ["sensing", level(known.sensing)], known.said && ["critics", known.said],
       each.silent_s >= 5 && ["silent for", `${each.silent_s} s`]]));
     if (known.tick > (stretches.at(-1)?.last ?? -1)) grow(known);

@@ -21,7 +21,7 @@ export async function show(place, context) {
   }
   const timeline = new Timeline(Math.max(...found.map((each) => each.ticks)), found[0].header.spec.control_hz);
   const players = found.map((each, side) => new Player(each, side, timeline, context));
-  put(place, heading(found), h("div", { class: "both" }, players.map((each) => each.element)),
+  put(place, heading(found), h("div", { class: "beside" }, players.map((each) => each.element)),
     transport(timeline, players, context), lanes(found, timeline, context));
   timeline.watch(context.signal);
   timeline.go(Number(context.query.get("tick") ?? 0));

@@ -28,7 +28,8 @@ export async function show(place, context) {
     context.setTitle(told.name);
     put(head, h("div", { class: "crumbs" }, link("#/fleet", "Runs")), h("h1", {}, told.name),
       badge(told.state, told.state === "running" ? "live" : told.state === "stopped" ? "warn" : ""),
-      told.sensing ? level(told.sensing) : null, badge(told.kind));
+      told.sensing ? level(told.sensing) : null, badge(told.kind),
+      told.kind === "campaign" ? link(`#/campaign/${run}`, "Gate funnel", { class: "push" }) : link(`#/compare?first=${run}`, "Compare", { class: "push" }));
     put(about, summary(told));
     put(groups, byTask(told.groups, told.kind));
   }

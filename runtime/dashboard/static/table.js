@@ -30,6 +30,7 @@ export function list(place, context, options) {
   let text = query.get(options.search) ?? "";
   let asking = null;
 
+  context.signal.addEventListener("abort", () => asking?.abort(), { once: true });
   const told = h("span", { class: "told", role: "status" });
   const body = h("tbody");
   const headings = options.columns.map((column) => heading(column));
@@ -88,7 +89,6 @@ export function list(place, context, options) {
     asking?.abort();
     asking = new AbortController();
     const mine = asking;
-    context.signal.addEventListener("abort", () => mine.abort(), { once: true });
     if (!quiet) remember();
     try {
       const search = options.search ? { [options.search]: text } : {};
