@@ -21,7 +21,10 @@ ROOT = Path(__file__).parents[1]
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 FOLDERS = ("runtime", "critics", "primitives", "skills", "sims", "hw_drivers")
 PROJECT_FILES = ("pyproject.toml", "README.md", "LICENSE")
-CARRIED = ("*.py", "*.md", "*.toml", "*.json", "*.onnx", "*.safetensors", "*.j2", "py.typed")
+CARRIED = (
+    "*.py", "*.md", "*.toml", "*.json", "*.onnx", "*.safetensors", "*.j2", "*.html", "*.css",
+    "*.js", "py.typed",
+)  # fmt: skip
 PROBE_FILES = (
     "SKILL.md",
     "params.toml",

@@ -75,7 +75,7 @@ def command(
         list[str],
         typer.Argument(
             help="Any of sim, policy, loop, tick, critics, sight, diagnosis, wire, batching, "
-            "rollouts, worker, soak, overlays, dry-run, arm, twin-link."
+            "rollouts, worker, soak, overlays, dry-run, arm, twin-link, dashboard."
         ),
     ],
     sim: Annotated[str, typer.Option(help="Simulator.")] = "libero",
@@ -312,6 +312,13 @@ def bench_twin_link(wanted: Bench) -> list[Figure]:
     return twin_link_figures(wanted.policy, wanted.scenes)
 
 
+def bench_dashboard(wanted: Bench) -> list[Figure]:
+    """Compare pages of a large run with those of a small one, in a browser."""
+    from zetta.runtime.cli.bench_dashboard import dashboard_figures
+
+    return dashboard_figures(wanted.blocks)
+
+
 BENCHMARKS: Final[Mapping[str, Callable[[Bench], list[Figure]]]] = {
     "sim": bench_sim,
     "policy": bench_policy,
@@ -329,6 +336,7 @@ BENCHMARKS: Final[Mapping[str, Callable[[Bench], list[Figure]]]] = {
     "dry-run": bench_dry_run,
     "arm": bench_arm,
     "twin-link": bench_twin_link,
+    "dashboard": bench_dashboard,
 }
 
 

@@ -34,6 +34,7 @@ from zetta.runtime.cli.run_options import (
     Sim,
     SkillPolicy,
     Steps,
+    Strip,
     Suite,
     Tasks,
     Video,
@@ -88,6 +89,7 @@ def command(
     ] = "none",
     localizer: Localizer = None,
     video: Video = False,
+    strip: Strip = True,
     render: Render = "fast",
     option: More = None,
     out: Out = None,
@@ -136,7 +138,7 @@ def command(
     specs = plan(wishes, simulator)
     _check_manner(agent, specs)
     check_options(specs[0])
-    manner = Manner(video=video, realtime=realtime)
+    manner = Manner(video=video, strip=strip, realtime=realtime)
     answer = carry_out(specs, manner, simulator, out, "drive", as_json=as_json)
     if as_json:
         output.emit(answer.to_json())

@@ -22,7 +22,10 @@ from zetta.runtime.errors import ConfigError, ZettaError, suggest
 VERBS: Final[Mapping[str, str]] = {
     "run": "run episodes and watch them",
     "eval": "measure success on paired scenes, with intervals",
-    "replay": "draw a logged episode again: MP4 or picture strip",
+    "replay": "draw a logged episode again, or ask what a skill would have made of it",
+    "export": "write logged episodes as a data set: LeRobot, Parquet, npz",
+    "report": "write a run, an evaluation or a campaign as one page, or as PDF",
+    "dashboard": "look at runs in a browser, while they run and afterwards",
     "train": "train an embedded model from nothing",
     "serve": "put a policy behind a socket, for other processes and machines",
     "drive": "let an agent drive through semantic commands: script, person, model",
@@ -56,9 +59,13 @@ EXTRA_OF_PACKAGE: Final[Mapping[str, str]] = {
     "prompt_toolkit": "drive",
     "mcp": "mcp",
     "mcp_types": "mcp",
-    "starlette": "mcp",
+    "starlette": "dashboard",
     "cv2": "cameras",
-    "uvicorn": "mcp",
+    "jinja2": "report",
+    "matplotlib": "report",
+    "uvicorn": "dashboard",
+    "sse_starlette": "dashboard",
+    "rerun": "rerun",
 }
 
 
@@ -218,7 +225,7 @@ def _help() -> str:
         "Make a frozen robot policy reliable without retraining it.",
         "",
         "Verbs:",
-        *(f"  {verb:<8} {VERBS[verb]}" for verb in present_verbs()),
+        *(f"  {verb:<9} {VERBS[verb]}" for verb in present_verbs()),
         "",
         "Everywhere:",
         "  --help     what a verb takes",

@@ -32,6 +32,7 @@ from zetta.runtime.cli.run_options import (
     Seed,
     Sensing,
     Sim,
+    Strip,
     Suite,
     Tasks,
 )
@@ -61,6 +62,7 @@ def command(
         float | None, typer.Option(help="Spread of the policy's draws; 0 is deterministic.")
     ] = None,
     video: Annotated[bool | None, typer.Option(help="Write an MP4 of each episode.")] = None,
+    strip: Strip = True,
     realtime: Realtime = False,
     render: Render = "fast",
     any_profile: Annotated[
@@ -111,7 +113,7 @@ def command(
     check_inference(specs[0], realtime)
     if video is None:
         video = wishes.only_sim and sim in DEFAULTS and DEFAULTS[sim].video
-    manner = Manner(video=video, realtime=realtime, signals=signals)
+    manner = Manner(video=video, strip=strip, realtime=realtime, signals=signals)
     answer = carry_out(specs, manner, simulator, out, as_json=as_json)
     if as_json:
         output.emit(answer.to_json())

@@ -58,6 +58,7 @@ Realtime = Annotated[
 ]
 Render = Annotated[str, typer.Option(help="Render profile: fast or full.")]
 More = Annotated[list[str] | None, typer.Option(help="Further NAME=VALUE; may be repeated.")]
+Strip = Annotated[bool, typer.Option(help="Draw a strip of pictures of each episode.")]
 Video = Annotated[bool, typer.Option(help="Write an MP4 of each episode.")]
 Out = Annotated[Path | None, typer.Option(help="Folder of this run; new or empty.")]
 RequireSuccess = Annotated[
