@@ -24,6 +24,9 @@ SIMS := maniskill robocasa robosuite robotwin
 # Headless rendering on Debian and Ubuntu: EGL with Mesa's software driver, OSMesa as second choice.
 DEBIAN_LIBS := libegl1 libegl-mesa0 libgl1-mesa-dri libgles2 libosmesa6 libgl1 libglib2.0-0 libusb-1.0-0
 
+# What tests of the dashboard look at it with; nothing else needs it.
+BROWSER_LIBS := chromium
+
 # A set-up is bound to the project file and to this place; either changing makes it stale.
 KEY := $(shell { cat pyproject.toml; pwd; echo '$(OPENPI_CLIENT)'; } | sha256sum | cut -c1-16)
 STAMP := .venv/.setup-$(KEY)
@@ -39,7 +42,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 unexport PYTHONPATH
 
-.PHONY: help setup train-setup run test test-slow test-sims docs lint format clean stale
+.PHONY: help setup train-setup browser run test test-slow test-sims docs lint man format clean stale
 
 help: ## say what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' Makefile | column -t -s '|' 2>/dev/null \
@@ -52,10 +55,14 @@ train-setup: $(TRAIN_STAMP) ## the same with torch, for `zetta train`
 run: setup ## run an episode in LIBERO with the embedded policy
 	@$(BIN)/zetta run --sim libero $(ARGS)
 
-test: lint ## check everything and run the tests that are not slow
+browser:
+	@$(debian_install)
+	debian_install $(BROWSER_LIBS)
+
+test: lint browser ## check everything and run the tests that are not slow
 	@$(BIN)/python -m pytest -m "not slow" $(PYTEST_ARGS)
 
-test-slow: lint ## run every test
+test-slow: lint browser ## run every test
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 test-sims: setup ## install, check and run the simulators of environments of their own; then their tests
@@ -75,6 +82,9 @@ lint: setup ## style, types and layers
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy -p zetta
 	$(BIN)/lint-imports --no-logo
+
+man: setup ## write manual pages into docs/man: man -M docs/man zetta-run
+	@$(BIN)/python -m zetta.runtime.cli.man_pages docs/man
 
 format: setup ## put the code into the house style
 	@$(BIN)/ruff check --fix .
@@ -127,8 +137,8 @@ debian_install() {
   export DEBIAN_FRONTEND=noninteractive
   apt-get update -qq || true
   apt-get install -y -qq --no-install-recommends "$${missing[@]}" >/dev/null || {
-    echo "note: apt-get could not install $${missing[*]}; rendering may not work" \
-         "(zetta doctor says what is missing)" >&2
+    echo "note: apt-get could not install $${missing[*]}; what needs them does not" \
+         "work (zetta doctor says what is missing)" >&2
   }
 }
 endef

@@ -77,6 +77,10 @@ class Statements:
             node, f"{STATEMENTS.get(type(node), type(node).__name__)} is not part of the language"
         )
 
+    def expressions(self, names: Names) -> Expressions:
+        """Return what checks the expressions of a statement."""
+        return Expressions(self.scope, names)
+
     def reading(self, value: Value, code: str) -> str:
         """Return how the code of an expression is run at this place."""
         return code
@@ -115,7 +119,7 @@ class Statements:
         Raises:
             Refused: it is not allowed.
         """
-        expressions = Expressions(self.scope, names)
+        expressions = self.expressions(names)
         match node:
             case ast.Assign(targets=[ast.Name() as target]):
                 return self.assign(target, expressions.value(node.value), expressions)
@@ -174,7 +178,7 @@ class Statements:
             raise Refused(target, f"a name begins with a letter, unlike {target.id!r}")
 
     def _if(self, node: ast.If, names: Names, depth: int) -> Flow:
-        expressions = Expressions(self.scope, names)
+        expressions = self.expressions(names)
         test = None
         try:
             test = expressions.wanted(node.test, "condition", "'if'")

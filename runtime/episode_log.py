@@ -5,6 +5,7 @@
 because no critic, author or prompt may open it.
 
 While the episode runs its folder is `.<name>.partial-<id>`; only a finished log gets the name.
+Until then `live.json` in it says how far the episode is (`zetta.runtime.live_episode`).
 An episode that ended in an error is finished too: its result says `error` and `complete` is false.
 """
 
@@ -35,6 +36,7 @@ from zetta.runtime.core import (
     Truth,
 )
 from zetta.runtime.errors import ConfigError, InfraError, SpecMismatch
+from zetta.runtime.live_episode import LiveFile, live_episode
 from zetta.runtime.records import from_json, to_json
 from zetta.runtime.tick_tables import (
     read_ticks,
@@ -159,8 +161,14 @@ class EpisodeLog:
     def _write(self) -> None:
         """Gather until the end, then write; runs in the writer thread."""
         moments: list[_Moment] = []
+        ran = (self._run.policy_name, self._run.bundle, self._run.sensing)
+        rate = self._spec.control_hz
+        known = live_episode(self._scene, self._instruction, self._sim, rate, ran)
+        live = LiveFile(self._partial, known)
         while (moment := self._moments.get()) is not None:
             moments.append(moment)
+            live.tick(moment[0], moment[1].success)
+        live.close()
         try:
             self._write_files(moments)
             _sync(self._partial)

@@ -184,6 +184,7 @@ def describe(plan: Plan) -> dict[str, Any]:
             a.name: {"policy": a.policy, "bundle": a.bundle, "render": a.render}
             for a in evaluation.arms
         },
+        "arm_order": [arm.name for arm in evaluation.arms],
         "policy_seeds": list(evaluation.policy_seeds),
         "options": dict(sorted(evaluation.options.items())),
         **identity_to_json(plan.identity),

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from statistics import median
 from typing import Any
 
+from zetta.runtime.evaluation_answers import tables_json, timing
 from zetta.runtime.evaluation_plan import Plan, describe
 from zetta.runtime.evaluation_results import Row
-from zetta.runtime.evaluation_tables import ArmCount, Comparison, Count, SuiteCount, Tables
+from zetta.runtime.evaluation_tables import ArmCount, Comparison, Count, Tables
+from zetta.runtime.records import to_json
+from zetta.runtime.reporting.wording import interval, percent, signed
 from zetta.runtime.success_rates import Interval, MacroAverage
 
 RESULTS_FILE = "results.json"
@@ -21,8 +23,7 @@ def results_json(plan: Plan, tables: Tables, rows: Sequence[Row], command: str) 
     """Return the whole answer; only `timing` differs between two runs of one plan."""
     errors = [row for row in rows if row.record is None]
     return {
-        "arms": {arm.arm.name: _arm_json(arm) for arm in tables.arms},
-        "comparisons": [_comparison_json(comparison) for comparison in tables.comparisons],
+        **tables_json(tables),
         "episodes": len(rows),
         "errors": [
             {"scene": r.planned.scene, "arm": r.planned.arm, "error": r.error} for r in errors
@@ -30,7 +31,7 @@ def results_json(plan: Plan, tables: Tables, rows: Sequence[Row], command: str) 
         "plan": plan.digest,
         "command": command,
         **describe(plan),
-        "timing": _timing(rows),
+        "timing": to_json(timing(rows)),
     }
 
 
@@ -64,79 +65,6 @@ def markdown(plan: Plan, tables: Tables, command: str) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-# --------------------------------------------------------------------------- JSON
-
-
-def _arm_json(arm: ArmCount) -> dict[str, Any]:
-    return {
-        **_count_json(arm.total),
-        "policy": arm.arm.policy,
-        "bundle": arm.arm.bundle,
-        "render": arm.arm.render,
-        "suites": {suite.suite: _suite_json(suite) for suite in arm.suites},
-        "macro": _macro_json(arm.macro),
-        "errors": arm.errors,
-        "success_at_reset": arm.success_at_reset,
-        "sources": dict(arm.sources),
-        "mean_inferences": arm.mean_inferences,
-        "interventions": arm.interventions,
-        "mean_dispersion": arm.dispersion,
-        "reasons": dict(arm.reasons),
-    }
-
-
-def _suite_json(suite: SuiteCount) -> dict[str, Any]:
-    tasks = {str(index): _count_json(count) for index, count in suite.tasks}
-    return {**_count_json(suite.total), "macro": _macro_json(suite.macro), "tasks": tasks}
-
-
-def _count_json(count: Count) -> dict[str, Any]:
-    return {
-        "successes": count.successes,
-        "n": count.n,
-        "interval": list(count.interval),
-        "mean_ticks": count.mean_ticks,
-    }
-
-
-def _macro_json(macro: MacroAverage | None) -> dict[str, Any] | None:
-    if macro is None:
-        return None
-    interval = None if macro.interval is None else list(macro.interval)
-    return {"mean": macro.mean, "interval": interval, "tasks": macro.tasks}
-
-
-def _comparison_json(comparison: Comparison) -> dict[str, Any]:
-    return {
-        "baseline": comparison.baseline,
-        "arm": comparison.arm,
-        "suite": comparison.suite,
-        "pairs": comparison.pairs,
-        "both": comparison.both,
-        "wins": comparison.test.wins,
-        "harms": comparison.test.harms,
-        "neither": comparison.neither,
-        "difference": comparison.difference,
-        "interval": list(comparison.interval),
-        "p_two_sided": comparison.test.p_two_sided,
-        "p_one_sided": comparison.test.p_one_sided,
-        "p_one_sided_by_scene": comparison.p_scenes,
-        "macro_difference": _macro_json(comparison.macro),
-    }
-
-
-def _timing(rows: Sequence[Row]) -> dict[str, Any]:
-    walls = [row.record.wall_s for row in rows if row.record is not None]
-    ticks = sum(row.record.ticks for row in rows if row.record is not None)
-    return {
-        "wall_s": sum(walls),
-        "median_wall_s": median(walls) if walls else None,
-        "ticks_per_s": ticks / sum(walls) if sum(walls) else None,
-        "late_ticks": sum(row.record.late_ticks for row in rows if row.record is not None),
-        "retries": sum(max(0, row.attempts - 1) for row in rows),
-    }
-
-
 # --------------------------------------------------------------------------- Markdown
 
 
@@ -147,10 +75,10 @@ def _arm_table(arms: Sequence[ArmCount]) -> Iterator[Sequence[str]]:
             arm.arm.name + _aside(arm),
             _ratio(arm.total),
             _interval(arm.total.interval),
-            "-" if arm.macro is None else _percent(arm.macro.mean),
+            "-" if arm.macro is None else percent(arm.macro.mean),
             "-" if arm.macro is None else _interval(arm.macro.interval),
             _ticks(arm.total),
-            ", ".join(f"{name} {_percent(share)}" for name, share in arm.sources) or "-",
+            ", ".join(f"{name} {percent(share)}" for name, share in arm.sources) or "-",
         )
 
 
@@ -187,11 +115,11 @@ def _comparison_table(comparisons: Sequence[Comparison]) -> Iterator[Sequence[st
             str(each.pairs),
             str(each.test.wins),
             str(each.test.harms),
-            _signed(each.difference),
-            _interval(each.interval, signed=True),
+            signed(each.difference),
+            _interval(each.interval, is_signed=True),
             f"{each.test.p_two_sided:.3g}",
-            _signed(each.macro.mean),
-            _interval(each.macro.interval, signed=True),
+            signed(each.macro.mean),
+            _interval(each.macro.interval, is_signed=True),
         )
 
 
@@ -233,7 +161,7 @@ def _cells(count: Count) -> tuple[str, str, str]:
 def _macro_cells(macro: MacroAverage | None) -> tuple[str, str, str]:
     if macro is None:
         return "-", "-", ""
-    return _percent(macro.mean), _interval(macro.interval), ""
+    return percent(macro.mean), _interval(macro.interval), ""
 
 
 def _ratio(count: Count) -> str:
@@ -244,16 +172,5 @@ def _ticks(count: Count) -> str:
     return "-" if count.mean_ticks is None else f"{count.mean_ticks:.0f}"
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
-
-
-def _signed(share: float) -> str:
-    return f"{100 * share:+.1f}"
-
-
-def _interval(interval: Interval | None, signed: bool = False) -> str:
-    if interval is None:
-        return "-"
-    low, high = (_signed(bound) if signed else f"{100 * bound:.1f}" for bound in interval)
-    return f"{low} to {high}"
+def _interval(bounds: Interval | None, is_signed: bool = False) -> str:
+    return "-" if bounds is None else interval(bounds, is_signed)

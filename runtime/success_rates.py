@@ -149,6 +149,26 @@ def newcombe_paired(
     return difference, (difference - below, difference + above)
 
 
+def chance_gain(differing: int, pairs: int) -> float:
+    """Return the gain that two equally good arms reach or stay below in 19 of 20 cases.
+
+    Given so many pairs that differ, wins are Binomial(differing, 1/2). It is the null that stands
+    beside an observed gain.
+
+    >>> chance_gain(10, 50), chance_gain(0, 50)
+    (0.12, 0.0)
+
+    Raises:
+        ValueError: the counts are impossible, or there are no pairs.
+    """
+    _check_counts(differing, pairs)
+    if pairs == 0:
+        raise ValueError("a gain needs at least one pair")
+    at_most = bdtr(np.arange(differing + 1), differing, 0.5)
+    wins = int(np.argmax(at_most >= 0.95))
+    return (2 * wins - differing) / pairs
+
+
 def sign_flip(sums: Sequence[float], seed: int = 0) -> float:
     """Return the one-sided p-value of the summed differences when signs are exchangeable.
 

@@ -1,4 +1,4 @@
-"""Upright boxes about things, from points on them."""
+"""Upright boxes: about things, from points on them, and before arms, as far as they reach."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from zetta.runtime.core import Array
+from zetta.runtime.workspace import Box
 
 _ROUND: Final = 1.02
 """A box whose sides differ by less has no narrow side."""
@@ -38,3 +39,20 @@ def turned_box(points: Array, yaw: float) -> tuple[Array, Array, float]:
     low, high = own.min(axis=0), own.max(axis=0)
     middle = (low + high) / 2
     return np.array([*(turn @ middle[:2]), middle[2]]), high - low, yaw
+
+
+def room_before(
+    T_world_base: Array, ahead: tuple[float, float], aside: float, heights: tuple[float, float]
+) -> Box:
+    """Return the upright box about what an arm reaches.
+
+    Args:
+        T_world_base: pose of its base. Shape (4, 4).
+        ahead: from where to where it reaches along the base's x axis, metres.
+        aside: how far it reaches along the y axis on either side, metres.
+        heights: of floor and ceiling in the world, metres.
+    """
+    ends = [[x, side * aside, 0.0] for x in ahead for side in (-1, 1)]
+    found = np.array(ends) @ T_world_base[:3, :3].T + T_world_base[:3, 3]
+    (x0, y0), (x1, y1) = np.round(found.min(axis=0), 3)[:2], np.round(found.max(axis=0), 3)[:2]
+    return Box((float(x0), float(y0), heights[0]), (float(x1), float(y1), heights[1]))

@@ -7,12 +7,13 @@ drives an environment in another process as well.
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import Final, Protocol, runtime_checkable
+from typing import Final
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from zetta.runtime.core import Action, Array, Env, Landmark, Look, Motion, Outcome, Sense
+from zetta.runtime.core import Action, Array, Landmark, Look, Motion, Outcome, Sense
+from zetta.sims.surveyed import Surveyed, landmark
 
 ABOVE_M: Final = 0.10
 """Height over a thing from which it is approached, and to which it is lifted."""
@@ -22,15 +23,6 @@ PATIENCE: Final = 80
 FINGER_TICKS: Final = 12
 _QUARTER: Final = np.pi / 2
 _Way = Generator[Action | Look, Sense, Sense]
-
-
-@runtime_checkable
-class Surveyed(Env, Protocol):
-    """An environment that tells where every named thing is."""
-
-    def landmarks(self) -> tuple[Landmark, ...]:
-        """Return simulator truth about every named thing of the scene."""
-        ...
 
 
 class CubeExpert:
@@ -50,14 +42,14 @@ class CubeExpert:
 
     def lift(self, name: str) -> Motion:
         """Pick a cube up."""
-        yield from self._pick(self._find(name))
+        yield from self._pick(landmark(self._env, name))
         return Outcome(True, "the cube is up")
 
     def stack(self, name: str, onto: str) -> Motion:
         """Put a cube on another one."""
-        cube = self._find(name)
+        cube = landmark(self._env, name)
         sense, yaw = yield from self._pick(cube)
-        goal = self._find(onto)
+        goal = landmark(self._env, onto)
         top = goal.position[2] + (goal.extent[2] + cube.extent[2]) / 2
         over = np.array([*goal.position[:2], top])
         sense = yield from self._go(sense, _higher(over, ABOVE_M / 2), yaw)
@@ -68,8 +60,8 @@ class CubeExpert:
 
     def carry(self, name: str, to: str) -> Motion:
         """Bring a cube to a place in the air and hold it there."""
-        sense, yaw = yield from self._pick(self._find(name))
-        sense = yield from self._go(sense, self._find(to).position, yaw)
+        sense, yaw = yield from self._pick(landmark(self._env, name))
+        sense = yield from self._go(sense, landmark(self._env, to).position, yaw)
         yield from self._set_grip(sense, 1.0)
         return Outcome(True, "the cube is there")
 
@@ -81,9 +73,6 @@ class CubeExpert:
         sense = yield from self._set_grip(sense, 1.0)
         sense = yield from self._go(sense, _higher(cube.position, ABOVE_M), yaw)
         return sense, yaw
-
-    def _find(self, name: str) -> Landmark:
-        return next(mark for mark in self._env.landmarks() if mark.name == name)
 
     def _go(self, sense: Sense, point: Array, yaw: float) -> _Way:
         """Bring the hand to a point, pointing down, its fingers closing along `yaw`."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
+from typing import Final
 
 import numpy as np
 
-from zetta.runtime.core import Action, Array, Image, Init, Layout, Scene, Task
+from zetta.runtime.core import Action, Array, Image, Init, Layout, Scene, Step, Task
 from zetta.runtime.errors import ConfigError, InfraError, SpecMismatch
 
+SAMPLING_TRIES: Final = 20
+"""Layouts that are drawn for a scene before its seed is given up."""
 _INITS, _SAMPLES = 0, 1
 """Streams of seeds, which never meet."""
 
@@ -93,9 +96,28 @@ def drawn_from(layout: Layout, seed: int, inits: int) -> tuple[int, int]:
     return _INITS, layout.k
 
 
-def solved_from_the_start(scene: Scene) -> InfraError:
-    """Return the error of a seed of which every layout begins with its goal reached."""
-    return InfraError(
+def seeds_of(scene: Scene, inits: int, attempt: int, count: int = 1) -> tuple[int, ...]:
+    """Return what an attempt at the layout of a scene draws from: `count` numbers of 32 bits.
+
+    Raises:
+        ConfigError: there is no such init.
+    """
+    entropy = drawn_from(scene.layout, scene.seed, inits)
+    numbers = np.random.SeedSequence([*entropy, attempt]).generate_state(count)
+    return tuple(int(number) for number in numbers)
+
+
+def first_unsolved(scene: Scene, lay_out: Callable[[int], Step]) -> Step:
+    """Lay a scene out until it begins short of its goal; each attempt draws another layout.
+
+    Raises:
+        InfraError: every attempt began with the goal reached.
+    """
+    for attempt in range(SAMPLING_TRIES):
+        step = lay_out(attempt)
+        if not (step.success or step.terminated):
+            return step
+    raise InfraError(
         f"every layout of {scene.task.suite}#{scene.task.index} with seed {scene.seed} began with "
         "its goal reached; use another seed"
     )

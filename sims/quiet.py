@@ -23,10 +23,18 @@ def global_numpy_seed(seed: int) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def quiet(errors: bool = False) -> Iterator[None]:
+    """Keep notes off stdout and warnings out of the log; with `errors`, stderr too."""
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        with contextlib.redirect_stderr(io.StringIO()) if errors else contextlib.nullcontext():
+            yield
+
+
+@contextlib.contextmanager
 def robosuite_quiet() -> Iterator[None]:
     """Keep robosuite's notes off stdout and its advice out of the log."""
     log = logging.getLogger("robosuite_logs")
     log.disabled = True
-    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
-        warnings.simplefilter("ignore")
+    with quiet():
         yield

@@ -27,7 +27,7 @@ import numpy as np
 import zmq
 
 from zetta.runtime.arm_model import ArmModel
-from zetta.runtime.core import Action, Array, EnvSpec, Landmark, Observation, Scene, Step
+from zetta.runtime.core import Action, Array, EnvSpec, Image, Landmark, Observation, Scene, Step
 from zetta.runtime.errors import (
     ConfigError,
     ConnectionLost,
@@ -157,6 +157,15 @@ class RemoteEnv:
         """
         return from_wire(Observation, self._call("observe", cameras=list(cameras), depth=depth))
 
+    def picture(self, camera: str, height: int, width: int) -> Image | None:
+        """Draw what a camera sees, at any size; None where the environment cannot.
+
+        Raises:
+            ZettaError: as the environment itself does, and `WorkerDied` and `Timeout`.
+        """
+        drawn = self._call("picture", camera=camera, height=height, width=width)
+        return None if drawn is None else cast(Image, drawn)
+
     def snapshot(self) -> bytes:
         """Return the complete state; restoring it, here or in process, continues bit-exactly.
 
@@ -239,6 +248,8 @@ class _Worker:
     def __init__(self, name: str, served: Sequence[str], settings: RemoteSettings) -> None:
         self._name, self._settings = name, settings
         self._calls = 0
+        self._busy = False
+        """A call was given up, so the worker is still at it and hears nothing."""
         self._socket: zmq.Socket[bytes] | None = None
         self._folder = Path(tempfile.mkdtemp(prefix=FOLDER_PREFIX))
         path = self._folder / "env"
@@ -308,6 +319,7 @@ class _Worker:
             raise ConnectionLost(f"{self._name} is closed; make another environment")
         self._calls += 1
         frames = request_frames(Request(self._calls, do, given))
+        self._busy = True
         try:
             self._socket.send_multipart(frames, zmq.NOBLOCK, copy=False)
         except zmq.Again:
@@ -317,19 +329,16 @@ class _Worker:
             reply = self._receive(do, deadline, within_s)
             if reply.id != self._calls:
                 continue  # the late answer to a call that was given up
+            self._busy = False
             if reply.error is not None:
                 raise reply.error
             return reply.value
 
     def end(self) -> None:
-        """Ask the process to end, and end it and its children if it does not."""
+        """Ask the process to end, unless it is busy; end it and its children if it does not."""
         if self._socket is not None:
-            self._calls += 1
-            with contextlib.suppress(zmq.Again):
-                frames = request_frames(Request(self._calls, "close", {}))
-                self._socket.send_multipart(frames, zmq.NOBLOCK)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(self._settings.farewell_s)
+            if not self._busy:
+                self._ask_to_end(self._socket)
             self._socket.close(0)
             self._socket = None
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -339,6 +348,14 @@ class _Worker:
             if pipe is not None:
                 pipe.close()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _ask_to_end(self, socket: zmq.Socket[bytes]) -> None:
+        self._calls += 1
+        with contextlib.suppress(zmq.Again):
+            frames = request_frames(Request(self._calls, "close", {}))
+            socket.send_multipart(frames, zmq.NOBLOCK)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(self._settings.farewell_s)
 
     def _receive(self, do: str, deadline: float, within_s: float) -> Reply:
         assert self._socket is not None

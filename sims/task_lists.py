@@ -2,23 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
+from zetta.runtime.core import Task
 from zetta.runtime.errors import ConfigError, suggest
 
 
 class Named(Protocol):
-    """A task with a name."""
+    """A task with a name and an instruction."""
 
     @property
     def name(self) -> str:
         """Return what the simulator calls it."""
         ...
 
+    @property
+    def instruction(self) -> str:
+        """Return what the robot is asked to do."""
+        ...
+
 
 T = TypeVar("T")
 N = TypeVar("N", bound=Named)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskLists(Generic[N]):
+    """The suites of a simulator: what `sims/own_interpreter.py` asks of them, and what answers."""
+
+    suites: Mapping[str, Sequence[N]]
+    """Tasks by suite, in a fixed order."""
+    listed: Callable[[str], Sequence[N]]
+    """Returns the tasks of a suite, which need not be among `suites`; raises ConfigError."""
+    steps: Callable[[str, N], int]
+    """Returns the budget of a task in a suite, ticks."""
+    elsewhere: Mapping[str, Sequence[N]]
+    """Suites in which a task may be that another one has not, the likeliest first."""
+    hint: Callable[[str], str] = lambda name: ""
+    """Returns what else may be tried where a name is unknown."""
+
+    def counts(self) -> Mapping[str, int]:
+        """Return the number of tasks by suite."""
+        return {suite: len(own) for suite, own in self.suites.items()}
+
+    def find(self, suite: str, index: int) -> N:
+        """Return a task as the simulator has it.
+
+        Raises:
+            ConfigError: unknown suite or index.
+        """
+        return nth(self.listed(suite), suite, index)
+
+    def number(self, suite: str, name: str) -> int:
+        """Return the index of the task called `name`.
+
+        Raises:
+            ConfigError: unknown suite or name.
+        """
+        return number_of(self.listed(suite), suite, name, self.elsewhere, self.hint(name))
+
+    def task(self, suite: str, index: int) -> Task:
+        """Return a task in the words of the runtime.
+
+        Raises:
+            ConfigError: unknown suite or index.
+        """
+        own = self.find(suite, index)
+        return Task(suite, index, own.instruction, self.steps(suite, own))
 
 
 def suite_of(suites: Mapping[str, T], suite: str, sim: str) -> T:

@@ -22,15 +22,16 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TextIO, cast, runtime_checkable
+from typing import Any, TextIO, cast
 
 import numpy as np
 import zmq
 
 from zetta.runtime import registry
 from zetta.runtime.arm_model import ArmModels
-from zetta.runtime.core import Env, Landmark, Scene, SnapshotEnv, WordedEnv
+from zetta.runtime.core import Env, Scene, SnapshotEnv, WordedEnv
 from zetta.runtime.errors import ConfigError, InfraError, SpecMismatch, cannot_listen, suggest
+from zetta.runtime.picture_sizes import SizedEnv
 from zetta.runtime.wire import (
     MAX_MESSAGE_BYTES,
     PROTOCOL,
@@ -44,6 +45,7 @@ from zetta.runtime.wire import (
     to_wire,
 )
 from zetta.runtime.workspace import BoundedEnv
+from zetta.sims.surveyed import Surveyed
 
 LOCAL = ("ipc://", "tcp://127.0.0.1:", "tcp://localhost:", "tcp://[::1]:")
 POLL_MS = 1000
@@ -63,15 +65,6 @@ class Served:
     render: str = "fast"
 
 
-@runtime_checkable
-class NamesThings(Env, Protocol):
-    """An environment that tells where every named thing is."""
-
-    def landmarks(self) -> tuple[Landmark, ...]:
-        """Return simulator truth about every named thing of the scene."""
-        ...
-
-
 class EnvCalls:
     """The calls of a client, each taking and returning what can cross the wire."""
 
@@ -84,6 +77,7 @@ class EnvCalls:
             "reset": lambda scene: to_wire(self._made().reset(from_wire(Scene, scene))),
             "step": lambda action: to_wire(self._made().step(_array(action))),
             "observe": self._observe,
+            "picture": self._picture,
             "snapshot": lambda: self._frozen().snapshot(),
             "restore": lambda snapshot: to_wire(self._frozen().restore(_bytes(snapshot))),
             "pose": lambda: self._frozen().pose(),
@@ -122,6 +116,12 @@ class EnvCalls:
     def _observe(self, cameras: Sequence[str], depth: bool) -> Any:
         return to_wire(self._made().observe(tuple(map(str, cameras)), bool(depth)))
 
+    def _picture(self, camera: str, height: int, width: int) -> Any:
+        env = self._made()
+        if not isinstance(env, SizedEnv):
+            return None
+        return env.picture(str(camera), int(height), int(width))
+
     def _instruction(self, scene: Any) -> str:
         env, asked = self._made(), from_wire(Scene, scene)
         return env.instruction(asked) if isinstance(env, WordedEnv) else asked.task.instruction
@@ -136,7 +136,7 @@ class EnvCalls:
 
     def _landmarks(self) -> Any:
         env = self._made()
-        if not isinstance(env, NamesThings):
+        if not isinstance(env, Surveyed):
             raise ConfigError(
                 f"{self._served.sim} tells no simulator truth about places; run with --sensing "
                 "vision"

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import sysconfig
 import tarfile
+import tomllib
 import venv
 import zipfile
 from collections.abc import Mapping
@@ -17,9 +18,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
+VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 FOLDERS = ("runtime", "critics", "primitives", "skills", "sims", "hw_drivers")
 PROJECT_FILES = ("pyproject.toml", "README.md", "LICENSE")
-CARRIED = ("*.py", "*.md", "*.toml", "*.json", "*.onnx", "*.safetensors", "*.j2", "py.typed")
+CARRIED = (
+    "*.py", "*.md", "*.toml", "*.json", "*.onnx", "*.safetensors", "*.j2", "*.html", "*.css",
+    "*.js", "py.typed",
+)  # fmt: skip
 PROBE_FILES = (
     "SKILL.md",
     "params.toml",
@@ -29,6 +34,15 @@ PROBE_FILES = (
     "replay/fires.parquet",
 )
 """One file of each kind of package data, planted as a skill so that no kind goes untested."""
+ROOM_FILES = (
+    "__init__.py",
+    "static/app.js",
+    "static/pictures/logo.svg",
+    "templates/page.html",
+    "templates/parts/head.html.j2",
+)
+"""A room with a page: whatever lies in its `static` and `templates` is carried."""
+OWN_FOLDERS = ("static", "templates")
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -70,6 +84,10 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
         planted = copy / "skills" / "library" / "probe" / name
         planted.parent.mkdir(parents=True, exist_ok=True)
         planted.write_bytes(b"planted")
+    for name in ROOM_FILES:
+        planted = copy / "runtime" / "probe_room" / name
+        planted.parent.mkdir(parents=True, exist_ok=True)
+        planted.write_bytes(b"")
     return copy
 
 
@@ -126,6 +144,13 @@ def packaged(tree: Path) -> set[str]:
         for pattern in CARRIED
         for path in (tree / folder).rglob(pattern)
     }
+    kept |= {
+        path.relative_to(tree)
+        for name in OWN_FOLDERS
+        for folder in tree.glob(f"*/**/{name}")
+        for path in folder.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts and "build" not in path.parts
+    }
     return {f"zetta/{path.as_posix()}" for path in kept}
 
 
@@ -136,7 +161,8 @@ def test_wheel_holds_code_and_data_and_nothing_else(
 
     assert packaged(tree) <= names
     assert {f"zetta/skills/library/probe/{name}" for name in PROBE_FILES} <= names
-    assert {name.split("/")[0] for name in names} == {"zetta", "zetta-0.1.0.dist-info"}
+    assert {f"zetta/runtime/probe_room/{name}" for name in ROOM_FILES} <= names
+    assert {name.split("/")[0] for name in names} == {"zetta", f"zetta-{VERSION}.dist-info"}
     assert {name.split("/")[1] for name in names if name.startswith("zetta/")} == set(FOLDERS)
     assert not [name for name in names if "__pycache__" in name]
 
@@ -166,3 +192,25 @@ def test_installed_command_runs_a_toy_episode(zetta: Path, elsewhere: Path) -> N
     assert episode["error"] is None
     assert episode["ticks"] > 0
     assert (elsewhere / "runs").is_dir()
+
+
+def test_installed_command_knows_its_version_and_its_simulators(
+    zetta: Path, elsewhere: Path
+) -> None:
+    listed = json.loads(call(zetta, "sims", "list", "--json", folder=elsewhere))["sims"]
+
+    assert call(zetta, "--version", folder=elsewhere) == f"zetta {VERSION}\n"
+    assert {"toy", "libero", "twin"} <= {sim["name"] for sim in listed}
+    assert "ready" in [sim["state"] for sim in listed if sim["name"] == "toy"]
+
+
+@pytest.mark.parametrize("zetta", ["wheel"], indirect=True)
+def test_installed_command_is_healthy_beside_folders_of_its_names(
+    zetta: Path, elsewhere: Path
+) -> None:
+    answer = json.loads(call(zetta, "doctor", "--json", folder=elsewhere))
+    found = {check["name"]: check for check in answer["checks"]}
+
+    assert answer["healthy"]
+    assert str(zetta.parents[1]) in found["zetta"]["detail"]
+    assert found["models"]["state"] == "ok"

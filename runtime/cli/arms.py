@@ -7,11 +7,11 @@ whoever stops an arm does not wait for what a calibration needs.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
-from typing import Any, Final
+from typing import Final
 
 import typer
-from typer.core import TyperGroup
+
+from zetta.runtime.cli.tree import Command, OnDemand, load
 
 COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "list": ("arms_list", "drivers and limits that are here, and which arms answer"),
@@ -31,30 +31,20 @@ IN_HASTE: Final[Mapping[str, str]] = {"stop": "estop"}
 """What a hand types when there is no time; not in the help, because one name is enough."""
 
 
-class OnDemand(TyperGroup):
+class Arms(OnDemand):
     """Commands that are imported when they are wanted."""
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names for the help."""
-        del ctx
-        return list(COMMANDS)
+    def said(self) -> Mapping[str, str]:
+        """Return the commands of the help."""
+        return {name: said for name, (_, said) in COMMANDS.items()}
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+    def load(self, name: str) -> Command | None:
         """Import a command; None for an unknown one."""
-        del ctx
-        name = IN_HASTE.get(cmd_name, cmd_name)
-        if name not in COMMANDS:
-            return None
-        module_name, said = COMMANDS[name]
-        module = import_module(f"zetta.runtime.cli.{module_name}")
-        if hasattr(module, "app"):
-            return typer.main.get_group(module.app)
-        alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-        alone.command(name, short_help=said)(module.command)
-        return typer.main.get_command(alone)
+        known = IN_HASTE.get(name, name)
+        return load(COMMANDS[known][0], known, COMMANDS[known][1]) if known in COMMANDS else None
 
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, cls=OnDemand)
+app = typer.Typer(add_completion=False, rich_markup_mode=None, cls=Arms)
 
 
 @app.callback()

@@ -14,7 +14,7 @@ import typer
 from zetta.hw_drivers.arm_record import Recorder, SoFar
 from zetta.hw_drivers.arm_record_file import RecordingHeader
 from zetta.hw_drivers.arm_setup import read_setup
-from zetta.runtime.cli import output
+from zetta.runtime.cli import colours, output
 from zetta.runtime.cli.arms_options import AsJson, Keys, Robot, SetupFile, Url, client_keys
 from zetta.runtime.cli.ending import Ending, wish_to_end
 from zetta.runtime.errors import ConfigError
@@ -89,10 +89,10 @@ class _Progress:
     def __call__(self, so_far: SoFar) -> None:
         """Tell how it gets on."""
         if so_far.trouble and so_far.trouble != self._trouble:
-            output.note((CLEARED if sys.stderr.isatty() else "") + so_far.trouble)
+            output.note((CLEARED if colours.lively(sys.stderr) else "") + so_far.trouble)
         self._trouble = so_far.trouble
         now = time.monotonic()
-        if sys.stderr.isatty():
+        if colours.lively(sys.stderr):
             print(CLEARED + _told(so_far), end="", file=sys.stderr, flush=True)
         elif now - self._last >= PLAIN_EVERY_S:
             self._last = now

@@ -28,6 +28,7 @@ from zetta.runtime.cli.driving import driven
 from zetta.runtime.cli.number_lists import number
 from zetta.runtime.cli.options import (
     EXPERT,
+    check_arms,
     check_inference,
     check_level,
     check_options,
@@ -134,7 +135,7 @@ class Assembler:
         scene = find_scene(simulator, spec)
         policy, env = self._policy(spec), self._environment(simulator, spec)
         scene = _worded(scene, env)
-        check_level(spec.sensing, env.spec.sensing, f"the environment {env.spec.name}")
+        _check_fits(spec, env)
         facts = RunFacts(
             policy_name=spec.policy,
             policy=None if policy is None else policy.spec,
@@ -293,6 +294,11 @@ def find_scene(simulator: Simulator, spec: RunSpec) -> Scene:
     if asked is not None:
         task = replace(task, instruction=asked)
     return Scene(task, spec.layout, spec.seed)
+
+
+def _check_fits(spec: RunSpec, env: Env) -> None:
+    check_arms(spec, env.spec)
+    check_level(spec.sensing, env.spec.sensing, f"the environment {env.spec.name}")
 
 
 def _worded(scene: Scene, env: Env) -> Scene:

@@ -75,25 +75,25 @@ def command(
         list[str],
         typer.Argument(
             help="Any of sim, policy, loop, tick, critics, sight, diagnosis, wire, batching, "
-            "rollouts, worker, soak, overlays, dry-run, arm, twin-link."
+            "rollouts, worker, soak, overlays, dry-run, arm, twin-link, dashboard."
         ),
     ],
     sim: Annotated[str, typer.Option(help="Simulator.")] = "libero",
     suite: Annotated[str, typer.Option(help="Suite; the first of the simulator.")] = "",
     task: Annotated[int, typer.Option(help="Task.")] = 0,
-    policy: Annotated[str, typer.Option(help="Policy to time.")] = "",
+    policy: Annotated[str, typer.Option(help="Policy to time; the sim's own.")] = "",
     blocks: Annotated[int, typer.Option(help="Blocks of each arm.")] = 3,
     ticks: Annotated[int, typer.Option(help="Ticks of a replay.")] = 48,
     pictures: Annotated[int, typer.Option(help="Pictures of a block.")] = 16,
-    tasks: Annotated[str, typer.Option(help="Tasks that are looked at, such as 0-4; all.")] = "",
+    tasks: Annotated[str, typer.Option(help="Tasks that are looked at, such as 0-4.")] = "",
     scenes: Annotated[int, typer.Option(help="Layouts of each of them.")] = 5,
     localizer: Annotated[str, typer.Option(help="What `sight` measures; the simulator's.")] = "",
     depth_noise: Annotated[
         bool, typer.Option(help="Give `sight` the depth of a real camera.")
     ] = False,
-    seconds: Annotated[float, typer.Option(help="Of `arm`, or a block of `rollouts`.")] = 60.0,
-    minutes: Annotated[float, typer.Option(help="Length of `soak`.")] = 5.0,
-    hz: Annotated[float, typer.Option(help="Control rate of `arm`.")] = 20.0,
+    seconds: Annotated[float, typer.Option(help="Seconds of `arm`, or of a block.")] = 60.0,
+    minutes: Annotated[float, typer.Option(help="Minutes of `soak`.")] = 5.0,
+    hz: Annotated[float, typer.Option(help="Control rate of `arm`, Hz.")] = 20.0,
     url: Annotated[str, typer.Option(help="An arm that `arm` lets hold; else its own.")] = "",
     plot: Annotated[Path | None, typer.Option(help="Draw the figures into this file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -312,6 +312,13 @@ def bench_twin_link(wanted: Bench) -> list[Figure]:
     return twin_link_figures(wanted.policy, wanted.scenes)
 
 
+def bench_dashboard(wanted: Bench) -> list[Figure]:
+    """Compare pages of a large run with those of a small one, in a browser."""
+    from zetta.runtime.cli.bench_dashboard import dashboard_figures
+
+    return dashboard_figures(wanted.blocks)
+
+
 BENCHMARKS: Final[Mapping[str, Callable[[Bench], list[Figure]]]] = {
     "sim": bench_sim,
     "policy": bench_policy,
@@ -329,6 +336,7 @@ BENCHMARKS: Final[Mapping[str, Callable[[Bench], list[Figure]]]] = {
     "dry-run": bench_dry_run,
     "arm": bench_arm,
     "twin-link": bench_twin_link,
+    "dashboard": bench_dashboard,
 }
 
 

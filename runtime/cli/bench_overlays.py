@@ -24,9 +24,9 @@ from zetta.runtime.cli.grid_reader import (
     read_linearly,
     read_with_grid,
 )
-from zetta.runtime.cli.sight import SurveyedEnv
 from zetta.runtime.core import Array, Env, Init, Landmark, Observation, Scene, Simulator
 from zetta.runtime.errors import ConfigError
+from zetta.sims.surveyed import Surveyed
 
 POINTING_PX: Final = 3.0
 """Standard deviation, along each axis, of every place that a reader takes off a picture of 512
@@ -119,7 +119,7 @@ def read_pictures(
     Raises:
         ConfigError: the environment tells no truth about places, or no table is seen.
     """
-    if not isinstance(env, SurveyedEnv):
+    if not isinstance(env, Surveyed):
         raise ConfigError(f"the environment {env.spec.name} tells no simulator truth about places")
     name = next(camera.name for camera in env.spec.cameras if camera.mount == "world")
     task = simulator.task(place.suite, place.task)

@@ -18,9 +18,10 @@ from zetta.primitives.localize.sightings import Finder
 from zetta.primitives.roles import parse_instruction
 from zetta.runtime.benchmarks import Figure
 from zetta.runtime.cli.bench_process import ArmPlace, ArmProcess
-from zetta.runtime.cli.sight import SurveyedEnv, finder_named
+from zetta.runtime.cli.sight import finder_named
 from zetta.runtime.core import Env, Init, Scene, Simulator
 from zetta.runtime.errors import ConfigError
+from zetta.sims.surveyed import Surveyed
 
 NEAR_M: Final = 0.015
 """What is found within this distance can be grasped, metres."""
@@ -94,7 +95,7 @@ def look_at(
     Raises:
         ConfigError: the environment tells no truth about places.
     """
-    if not isinstance(env, SurveyedEnv):
+    if not isinstance(env, Surveyed):
         raise ConfigError(f"the environment {env.spec.name} tells no simulator truth about places")
     finder = finder_named(request["localizer"], place.sim, env.spec.render_profile)
     task = simulator.task(place.suite, place.task)

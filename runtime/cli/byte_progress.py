@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, TypeAlias
 
-from zetta.runtime.cli import output
+from zetta.runtime.cli import colours, output
 
 REDRAWN_S: Final = 0.1
 Reached: TypeAlias = Callable[[int, int], None]
@@ -30,7 +30,7 @@ def in_words(size: float) -> str:
 @contextmanager
 def byte_progress(what: str) -> Iterator[Reached]:
     """Show how far `what` has come."""
-    if not sys.stderr.isatty():
+    if not colours.lively(sys.stderr):
         yield _plain(what)
         return
     from rich.console import Console

@@ -11,15 +11,25 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import Annotated, Final
 
 import typer
 
-from zetta.runtime.cli import doctor_policy, installation, output
+from zetta.runtime.cli import colours, doctor_policy, installation, output
+from zetta.runtime.cli.doctor_machine import (
+    Check,
+    State,
+    check_cores,
+    check_memory,
+    check_models,
+    check_ports,
+    check_shared_memory,
+    check_simulators,
+    check_threads,
+)
 from zetta.runtime.errors import ZettaError
 from zetta.runtime.policies.devices import why_no_cuda
 
-State: TypeAlias = Literal["ok", "optional", "missing"]
 MARKS: Final[Mapping[State, str]] = {"ok": "ok", "optional": "--", "missing": "!!"}
 
 LIBRARIES: Final[Mapping[str, str]] = {
@@ -43,21 +53,9 @@ ROOM_BYTES: Final = 2_000_000_000
 """Room for runs: an evaluation of 30 tasks with logs stays below this."""
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
-    """What one look at this machine found."""
-
-    name: str
-    state: State
-    detail: str
-    fix: str = ""
-    """The command that mends it; empty when nothing is to be done."""
-
-
 app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
-    epilog="--debug, anywhere, shows the traceback of an error.",
 )
 app.command("policy")(doctor_policy.command)
 
@@ -80,7 +78,7 @@ def _examine(as_json: bool) -> None:
     for check in checks():
         found.append(check)
         if not as_json:
-            output.answer(_line(check))
+            output.answer(_line(check), colours.heads)
     healthy = all(c.state != "missing" for c in found)
     if as_json:
         rows = [
@@ -104,12 +102,19 @@ def checks() -> Iterator[Check]:
     """Look at one thing after another, the quick ones first."""
     yield check_python()
     yield check_installed()
-    for group in (installation.BASE, *installation.EXTRAS):
+    for group in (installation.BASE, *installation.extras()):
         yield check_packages(group)
+    yield check_models()
+    yield check_cores()
+    yield check_threads()
+    yield check_memory()
+    yield check_shared_memory()
+    yield check_ports()
     yield check_run_folder(Path.cwd())
     yield check_disk(Path.cwd())
     yield check_encoder()
     yield check_cuda()
+    yield from check_simulators()
     yield check_libraries()
     yield from check_rendering()
     yield check_libero_import()
@@ -128,7 +133,8 @@ def check_python() -> Check:
 def check_installed() -> Check:
     """The package itself, with its metadata."""
     if installation.is_installed():
-        return Check("zetta", "ok", f"in {Path(__file__).parents[2]}")
+        found = f"{installation.own_version()} in {Path(__file__).parents[2]}"
+        return Check("zetta", "ok", found)
     detail = "runs from a source tree without being installed"
     return Check("zetta", "missing", detail, installation.install_line())
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, cas
 import typer
 
 from zetta.runtime import registry
-from zetta.runtime.cli import output
+from zetta.runtime.cli import colours, output
 from zetta.runtime.errors import (
     ConfigError,
     ConnectionLost,
@@ -127,7 +127,9 @@ def _tell(url: str, policy: ForeignPolicy, found: Inspection) -> None:
             f"latency: first {1000 * found.first_s:.0f} ms, then {1000 * found.median_s:.1f} ms"
         )
     for finding in found.findings:
-        output.answer(f"{MARKS[finding.state]}  {finding.name:<18} {finding.sentence}")
+        output.answer(
+            f"{MARKS[finding.state]}  {finding.name:<18} {finding.sentence}", colours.heads
+        )
 
 
 def _json(url: str, policy: ForeignPolicy, found: Inspection) -> dict[str, output.Json]:

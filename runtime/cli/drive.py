@@ -11,11 +11,34 @@ import typer
 from zetta.primitives.agent.mcp_agent import MCP
 from zetta.primitives.command_grammar import GRAMMAR
 from zetta.runtime.cli import output
-from zetta.runtime.cli.arm_choice import Arm, Instruction, arm_name
+from zetta.runtime.cli.arm_choice import arm_name
 from zetta.runtime.cli.assemble import find_simulator
 from zetta.runtime.cli.options import check_options, steps_option
 from zetta.runtime.cli.run_answer import carry_out, tell
 from zetta.runtime.cli.run_episodes import Manner, tasks_of
+from zetta.runtime.cli.run_options import (
+    Arm,
+    AsJson,
+    Episodes,
+    Init,
+    Instruction,
+    Localizer,
+    More,
+    Out,
+    Overlays,
+    Realtime,
+    Render,
+    RequireSuccess,
+    Seed,
+    Seeing,
+    Sim,
+    SkillPolicy,
+    Steps,
+    Strip,
+    Suite,
+    Tasks,
+    Video,
+)
 from zetta.runtime.cli.run_plan import Wishes, plan
 from zetta.runtime.core import RunSpec
 from zetta.runtime.errors import ConfigError
@@ -27,17 +50,13 @@ UNLIMITED_TICKS = 5000
 
 def command(
     instruction: Instruction = None,
-    sim: Annotated[str, typer.Option(help="Simulator; `zetta sims list` names them.")] = "libero",
+    sim: Sim = "libero",
     arm: Arm = None,
-    suite: Annotated[str | None, typer.Option(help="Suite of tasks.")] = None,
-    task: Annotated[str | None, typer.Option(help="Task number or name, or 0,2-4, or all.")] = None,
-    init: Annotated[
-        str | None, typer.Option(help="Number of an init state, or 'sampled'. Default 0.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the scene.")] = 0,
-    episodes: Annotated[
-        int, typer.Option(help="Episodes of each task: inits K, K+1, ... or seeds N, N+1, ...")
-    ] = 1,
+    suite: Suite = None,
+    task: Tasks = None,
+    init: Init = None,
+    seed: Seed = 0,
+    episodes: Episodes = 1,
     agent: Annotated[
         str,
         typer.Option(
@@ -45,23 +64,15 @@ def command(
         ),
     ] = "scripted",
     base_url: Annotated[str, typer.Option(help="Where the model is served, if elsewhere.")] = "",
-    policy: Annotated[
-        str, typer.Option(help="Policy behind the command `policy`; none by default.")
-    ] = "",
-    sensing: Annotated[
-        str, typer.Option(help="Highest level used: vision, or oracle to see what sight costs.")
-    ] = "vision",
+    policy: SkillPolicy = "",
+    sensing: Seeing = "vision",
     turns: Annotated[int, typer.Option(help="Answers that the agent may give.")] = 45,
     commands_per_turn: Annotated[int, typer.Option(help="Commands of one answer.")] = 4,
     tokens: Annotated[int, typer.Option(help="Tokens it may use; 0 for no limit.")] = 0,
-    dollars: Annotated[float, typer.Option(help="Money it may spend; 0 for no limit.")] = 0.0,
-    seconds: Annotated[float, typer.Option(help="Time it may take; 0 for no limit.")] = 0.0,
-    steps: Annotated[
-        str, typer.Option(help="Ticks of an episode: published, unlimited, or a number.")
-    ] = "unlimited",
-    overlays: Annotated[
-        str, typer.Option(help="Drawn into its pictures: all, none, or such as grid,cross,marks.")
-    ] = "all",
+    dollars: Annotated[float, typer.Option(help="US dollars it may spend; 0: no limit.")] = 0.0,
+    seconds: Annotated[float, typer.Option(help="Seconds it may take; 0 for no limit.")] = 0.0,
+    steps: Steps = "unlimited",
+    overlays: Overlays = "all",
     demonstrations: Annotated[
         Path | None, typer.Option(help="Folder of demonstrations that it is shown.")
     ] = None,
@@ -72,24 +83,19 @@ def command(
     think_ahead: Annotated[
         bool, typer.Option("--think-ahead", help="Ask a model while the last motion still runs.")
     ] = False,
-    realtime: Annotated[
-        bool, typer.Option("--realtime", help="Run at the control rate; the arm holds meanwhile.")
-    ] = False,
+    realtime: Realtime = False,
     bundle: Annotated[
         str, typer.Option(help="Skills behind the command `skill`; none by default.")
     ] = "none",
-    localizer: Annotated[
-        str | None, typer.Option(help="What finds things in pictures; each simulator has its own.")
-    ] = None,
-    video: Annotated[bool, typer.Option(help="Write an MP4 of each episode.")] = False,
-    render: Annotated[str, typer.Option(help="Render profile: fast or full.")] = "fast",
-    option: Annotated[list[str] | None, typer.Option(help="Further NAME=VALUE.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder of this run; new or empty.")] = None,
+    localizer: Localizer = None,
+    video: Video = False,
+    strip: Strip = True,
+    render: Render = "fast",
+    option: More = None,
+    out: Out = None,
     grammar: Annotated[bool, typer.Option("--grammar", help="Show the commands.")] = False,
-    require_success: Annotated[
-        bool, typer.Option("--require-success", help="Exit 1 unless every episode is solved.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    require_success: RequireSuccess = False,
+    as_json: AsJson = False,
 ) -> None:
     """Let an agent drive: a script, a person, a record, or a model that sees pictures."""
     if grammar:
@@ -132,7 +138,7 @@ def command(
     specs = plan(wishes, simulator)
     _check_manner(agent, specs)
     check_options(specs[0])
-    manner = Manner(video=video, realtime=realtime)
+    manner = Manner(video=video, strip=strip, realtime=realtime)
     answer = carry_out(specs, manner, simulator, out, "drive", as_json=as_json)
     if as_json:
         output.emit(answer.to_json())

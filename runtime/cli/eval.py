@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from zetta.runtime.cli import output
+from zetta.runtime.cli import colours, output
 from zetta.runtime.cli.assemble import find_simulator
 from zetta.runtime.cli.episodes import FACTORY
 from zetta.runtime.cli.evaluation_request import (
@@ -22,6 +22,7 @@ from zetta.runtime.cli.evaluation_request import (
     typed_command,
 )
 from zetta.runtime.cli.launching import Launch, check_launch, launcher
+from zetta.runtime.cli.number_lists import counted
 from zetta.runtime.cli.worker_environment import pool_settings
 from zetta.runtime.errors import ConfigError
 from zetta.runtime.evaluation import run_plan
@@ -29,6 +30,7 @@ from zetta.runtime.evaluation_plan import FOLDER_DIGITS, Evaluation, Plan, make_
 from zetta.runtime.evaluation_reports import RESULTS_FILE, TABLES_FILE, write_reports
 from zetta.runtime.evaluation_results import Row, open_results
 from zetta.runtime.evaluation_tables import tabulate
+from zetta.runtime.reporting.page import PAGE
 from zetta.runtime.rollouts.launchers import Launcher
 from zetta.runtime.rollouts.shards import ShardFolder
 
@@ -45,7 +47,13 @@ def command(
     layout: Annotated[str, typer.Option(help="init, or sampled with --seeds.")] = "init",
     seeds: Annotated[str, typer.Option(help="Scene seeds of sampled layouts.")] = "",
     arms: Annotated[str, typer.Option(help="none (the bare policy), and bundles.")] = "none",
-    policies: Annotated[str, typer.Option(help="Policies; the simulator's own by default.")] = "",
+    policies: Annotated[
+        str,
+        typer.Option(
+            help="Policies, separated by commas; after an @, as in random@left,right, what names "
+            "no policy belongs to it. The simulator's own by default."
+        ),
+    ] = "",
     policy_seeds: Annotated[str, typer.Option(help="Seeds of the policy's draws.")] = "0",
     temperature: Annotated[str, typer.Option(help="Spread of the draws; 0 is none.")] = "",
     sensing: Annotated[str, typer.Option(help="Highest level that may be read.")] = "vision",
@@ -106,7 +114,7 @@ def command(
 
 
 def _refuse_foreign_files(folder: Path) -> None:
-    known = {output.LOCK_NAME, LOGS, RESULTS_FILE, TABLES_FILE}
+    known = {output.LOCK_NAME, LOGS, RESULTS_FILE, TABLES_FILE, PAGE}
     for path in sorted(folder.iterdir()):
         plan = path.is_dir() and re.fullmatch(f"[0-9a-f]{{{FOLDER_DIGITS}}}", path.name)
         if path.name not in known and not plan:
@@ -153,12 +161,13 @@ def _tell_forecast(evaluation: Evaluation, size: Forecast, as_json: bool) -> Non
 def _tell(answer: dict[str, Any], folder: Path, as_json: bool) -> None:
     errors = len(answer["errors"])
     if errors:
-        output.note(f"{errors} episodes could not be run and are not scored; --resume tries again")
+        said = "was not run and is" if errors == 1 else "were not run and are"
+        output.note(f"{counted(errors, 'episode')} {said} not scored; --resume tries again")
     fewest = min(arm["n"] for arm in answer["arms"].values())
     if fewest < FEW_EPISODES:
-        output.note(f"with {fewest} episodes in an arm, mind the width of the intervals")
+        output.note(f"with {counted(fewest, 'episode')} in an arm, mind the width of the intervals")
     if as_json:
         output.emit({**answer, "out": str(folder)})
         return
-    output.answer((folder / TABLES_FILE).read_text(encoding="utf-8"))
+    output.answer((folder / TABLES_FILE).read_text(encoding="utf-8"), colours.markdown)
     output.answer(f"see {folder / TABLES_FILE} and {folder / RESULTS_FILE}")

@@ -10,13 +10,15 @@ from zetta.runtime import registry
 from zetta.runtime.cli.assemble import find_scene
 from zetta.runtime.cli.home import home_library
 from zetta.runtime.cli.number_lists import (
+    counted,
     named_values,
     number,
     number_text,
     parse_names,
     parse_numbers,
+    parse_policies,
 )
-from zetta.runtime.cli.options import check_options
+from zetta.runtime.cli.options import check_options, step_budget
 from zetta.runtime.cli.run_plan import DEFAULTS, meant_tasks
 from zetta.runtime.core import SENSING_LEVELS, Init, Layout, RunSpec, Sampled, Sensing, Simulator
 from zetta.runtime.errors import ConfigError, suggest
@@ -65,7 +67,7 @@ def request(typed: Typed, simulator: Simulator) -> Evaluation:
     Raises:
         ConfigError: an option cannot be read, or names what does not exist.
     """
-    for policy in parse_names(typed.policies, "--policies"):
+    for policy in _policies(typed):
         registry.check_policy(policy)
     evaluation = Evaluation(
         sim=typed.sim,
@@ -123,11 +125,15 @@ def typed_command(evaluation: Evaluation) -> str:
 def _arms(typed: Typed) -> tuple[Arm, ...]:
     """Return the arms by the names that were typed, with a version in place of `library`."""
     arms = arms_of(
-        parse_names(typed.policies, "--policies"),
+        _policies(typed),
         parse_names(typed.arms, "--arms"),
         parse_names(typed.render, "--render"),
     )
     return tuple(replace(arm, bundle=pinned(arm.bundle, home_library())) for arm in arms)
+
+
+def _policies(typed: Typed) -> tuple[str, ...]:
+    return parse_policies(typed.policies, "--policies", registry.names("policies"))
 
 
 def _tasks(typed: Typed, simulator: Simulator) -> tuple[tuple[str, int], ...]:
@@ -205,10 +211,12 @@ class Forecast:
     most_minutes: float
 
     def __str__(self) -> str:
-        seeds = f" x {self.policy_seeds} policy seeds" if self.policy_seeds > 1 else ""
+        factors = [(self.tasks, "task"), (self.scenes, "scene"), (self.arms, "arm")]
+        if self.policy_seeds > 1:
+            factors.append((self.policy_seeds, "policy seed"))
         return (
-            f"{self.tasks} tasks x {self.scenes} scenes x {self.arms} arms{seeds} = "
-            f"{self.episodes} episodes, at most {self.most_ticks} ticks "
+            f"{' x '.join(counted(count, thing) for count, thing in factors)} = "
+            f"{counted(self.episodes, 'episode')}, at most {counted(self.most_ticks, 'tick')} "
             f"(roughly {_duration(self.most_minutes)} when none succeeds early)"
         )
 
@@ -221,7 +229,11 @@ def _duration(minutes: float) -> str:
 
 def forecast(evaluation: Evaluation, simulator: Simulator, workers: int) -> Forecast:
     """Return how much `evaluation` is and how long it may take at most, roughly."""
-    budgets = [simulator.task(suite, index).max_steps for suite, index in evaluation.tasks]
+    given = step_budget(one_of_each(evaluation)[0])
+    budgets = [
+        simulator.task(suite, index).max_steps if given is None else given
+        for suite, index in evaluation.tasks
+    ]
     ticks = sum(budgets) * evaluation.episodes // len(evaluation.tasks)
     rate = TICKS_PER_S.get(evaluation.sim, DEFAULT_TICKS_PER_S) * workers
     return Forecast(

@@ -26,7 +26,9 @@ MODEL = "model"
 
 def command(
     sim: Annotated[str, typer.Option(help="Simulator; with --null also model.")] = MODEL,
-    suite: Annotated[str | None, typer.Option(help="Suite whose failures are looked at.")] = None,
+    suite: Annotated[
+        str | None, typer.Option(help="Suite whose failures are looked at; as in run by default.")
+    ] = None,
     tasks: Annotated[str, typer.Option(help="Its tasks, such as 0-4 or 2,8; all by default.")] = "",
     policy: Annotated[str | None, typer.Option(help="The frozen policy.")] = None,
     author: Annotated[
@@ -71,6 +73,9 @@ def command(
     everywhere: Annotated[
         bool, typer.Option(help="Nulls intervene in every scene, not on their target alone.")
     ] = False,
+    strip: Annotated[
+        bool, typer.Option(help="Draw the report's pictures; the author llm sees its own anyway.")
+    ] = True,
     report: Annotated[
         Path | None, typer.Option(help="Instead: write the report of the campaign in this folder.")
     ] = None,
@@ -81,7 +86,7 @@ def command(
         _measure(null, sim, seed, everywhere, as_json)
         return
     if report is not None:
-        _report(report, suite, as_json)
+        _report(report, suite, strip, as_json)
         return
     suite = _checked(sim, suite, budget, pass_k)
     _check_counts((generations, workers, batch, development, search, branch_seeds))
@@ -110,21 +115,20 @@ def command(
         model=model if author == "llm" else "",
     )
     writer = campaigns.find_author(author, model, base_url, drafts)
-    _tell(*campaigns.evolve(wish, writer, out, reuse), as_json)
+    _tell(*campaigns.evolve(wish, writer, out, reuse, strip), as_json)
 
 
 def _checked(sim: str, suite: str | None, budget: int | None, pass_k: int | None) -> str:
     """Return the suite of a campaign, after looking at what is quickly looked at."""
     from zetta.runtime.cli.assemble import find_simulator  # late: it needs the whole runtime
+    from zetta.runtime.cli.run_plan import defaults_of
 
     if sim == MODEL:
         raise ConfigError(
             "name a simulator (zetta evolve --sim libero --suite libero_object_swap), or measure "
             "the gate: zetta evolve --null 2000"
         )
-    find_simulator(sim)
-    if suite is None:
-        raise ConfigError(f"name a suite with --suite; zetta run --sim {sim} --list shows all")
+    suite = suite or defaults_of(sim, find_simulator(sim)).suite
     if budget is not None and budget < 1:
         raise ConfigError(f"--budget is a number of rollouts, at least 1; got {budget}")
     if pass_k is not None and not 1 <= pass_k <= ReliabilityPlan().runs:
@@ -154,7 +158,7 @@ def _tell(result: CampaignResult, folder: Path, manifest: Manifest, as_json: boo
     output.answer(f"look at {report_of(folder) or folder}")
 
 
-def _report(folder: Path, suite: str | None, as_json: bool) -> None:
+def _report(folder: Path, suite: str | None, strip: bool, as_json: bool) -> None:
     """Write the report of a campaign again; pictures are drawn where that is possible."""
     if suite is not None:
         raise ConfigError(
@@ -165,7 +169,8 @@ def _report(folder: Path, suite: str | None, as_json: bool) -> None:
     from zetta.runtime.cli.evolve_strips import keep_strips
 
     read_manifest(folder)  # says so when there is no campaign
-    keep_strips(folder.resolve())
+    if strip:
+        keep_strips(folder.resolve())
     path = write_report(folder.resolve())
     if as_json:
         output.emit({"report": str(path)})

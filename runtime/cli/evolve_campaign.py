@@ -18,7 +18,8 @@ from zetta.runtime.cli.evolve_episodes import EvolvingEpisodes
 from zetta.runtime.cli.evolve_report import keep_report, report_of
 from zetta.runtime.cli.evolve_rollouts import Rollouts, workers_of
 from zetta.runtime.cli.evolve_strips import keep_strips, strips_of
-from zetta.runtime.cli.evolve_world import SimWorld
+from zetta.runtime.cli.evolve_world import SHOWN, SimWorld
+from zetta.runtime.cli.number_lists import counted
 from zetta.runtime.cli.options import EXPERT, check_options
 from zetta.runtime.cli.run_plan import meant_tasks
 from zetta.runtime.core import RunSpec, Sampled, Sensing
@@ -72,9 +73,9 @@ class Wish:
 
 
 def evolve(
-    wish: Wish, author: Author, out: Path | None, reuse: Path | None = None
+    wish: Wish, author: Author, out: Path | None, reuse: Path | None = None, strips: bool = True
 ) -> tuple[CampaignResult, Path, Manifest]:
-    """Run a campaign, or go on with the one in `out`.
+    """Run a campaign, or go on with the one in `out`; its report has pictures if `strips`.
 
     Raises:
         ConfigError: something does not exist, or `out` holds another campaign.
@@ -89,7 +90,8 @@ def evolve(
     folder = output.run_folder("evolve", out, resume=True)
     _refuse_other_things(folder)
     pool = workers_of(wish.sim, wish.workers, folder)
-    identity = _identify(base, pool)
+    # With signals, as its episodes have them: what has no ticks for those is refused for that.
+    identity = _identify(replace(base, options={**base.options, **SHOWN}), pool)
     manifest = _manifest(wish, base, tasks, plan, identity, folder)
     if reuse is not None:
         _check_reusable(reuse, manifest)
@@ -97,8 +99,8 @@ def evolve(
     keep_plan(campaign.folder, plan)
     total = manifest.rollouts
     output.note(
-        f"{wish.suite}, {len(tasks)} tasks, {wish.policy}, author {author.name}: at most "
-        f"{plan.rollouts} rollouts a generation and {total} in all"
+        f"{wish.suite}, {counted(len(tasks), 'task')}, {wish.policy}, author {author.name}: "
+        f"at most {plan.rollouts} rollouts a generation and {total} in all"
     )
     with _told(total) as told, closing(_rollouts(campaign, pool, told, reuse)) as rollouts:
         hz = float(identity.conventions["control_hz"])
@@ -108,9 +110,13 @@ def evolve(
             output.command_line(), _pictures(author, campaign.folder, pool),
         )  # fmt: skip
 
+        known = {n for n in range(wish.generations) if campaign.has(n, "verdict")}
+
         def after(number: int, judged: Judged) -> None:
-            _after(number, judged)
-            keep_strips(campaign.folder, pool, world)
+            if number not in known and number + 1 < wish.generations:  # the answer tells the rest
+                _after(number, judged)
+            if strips:
+                keep_strips(campaign.folder, pool, world)
             keep_report(campaign.folder)
 
         try:

@@ -1,41 +1,36 @@
-"""The figures of a campaign's report, as SVG."""
+"""The figures of a campaign's report, as SVG for the inside of its page."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from zetta.runtime.reporting.plots import INK, LINE, PAPER, SERIES, THIN, svg_of
 from zetta.skills.evolve.report_views import CampaignReport, GenerationReport, Rate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-INK, GAIN, NULL, THIN = "#1f2933", "#0b7a75", "#b45309", "#9fb3c8"
+GAIN, NULL = SERIES[0], SERIES[1]
 APART: Final = 0.07
 """Blocks that meet at one bundle are drawn side by side."""
 
 
-def success_curve(report: CampaignReport) -> bytes:
-    """Draw success against the generation as an SVG.
+def success_curve(report: CampaignReport) -> str:
+    """Draw success against the generation.
 
     A thick line joins parent and candidate on one report block, thin lines are its tasks; sham and
     random are beside the candidate. Hollow: the parent on the development block.
     """
-    import matplotlib as mpl  # late: half a second
-    from matplotlib.figure import Figure
 
-    with mpl.rc_context({"svg.hashsalt": "zetta", "svg.fonttype": "none", "font.size": 9}):
-        figure = Figure(figsize=(7.6, 3.4), layout="constrained")
-        axes = figure.add_subplot()
+    def draw(axes: Axes) -> None:
         for each in report.generations:
             _development(axes, each)
             if each.arms:
                 _block(axes, each)
         _frame(axes, report)
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
-    return buffer.getvalue()
+
+    return svg_of(draw, "generations", 3.4)
 
 
 def _development(axes: Axes, each: GenerationReport) -> None:
@@ -66,7 +61,7 @@ def _point(
     below, above = value - 100 * rate.low, 100 * rate.high - value
     axes.errorbar(
         [at], [value], yerr=[[max(0.0, below)], [max(0.0, above)]], fmt=marker, color=colour,
-        mfc="white" if hollow else colour, ms=5, capsize=2.5, lw=1.1, zorder=4,
+        mfc=PAPER if hollow else colour, ms=5, capsize=2.5, lw=1.1, zorder=4,
     )  # fmt: skip
 
 
@@ -81,13 +76,12 @@ def _frame(axes: Axes, report: CampaignReport) -> None:
     axes.set_xticks(range(last + 1))
     axes.set_xlabel("generation (the parent at its number, the promoted bundle one further)")
     axes.set_ylabel("episodes solved, %")
-    axes.grid(axis="y", color="#e4e7eb", lw=0.7)
-    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color=LINE, lw=0.7)
     for marker, colour, fill, label in (
         ("o", GAIN, GAIN, "parent → candidate, report block"),
         ("s", NULL, NULL, "sham"),
         ("D", NULL, NULL, "random moments"),
-        ("o", INK, "white", "parent, development block"),
+        ("o", INK, PAPER, "parent, development block"),
     ):
         axes.plot([], [], marker, color=colour, mfc=fill, ms=5, label=label)
     axes.plot([], [], color=THIN, lw=0.8, label="one task")

@@ -106,7 +106,8 @@ def _drawing(folder: Path, wish: StripWish) -> Drawing:
 def _draw(drawings: Sequence[Drawing], pool: PoolSettings | None) -> None:
     if pool is None:
         with closing(EvolvingEpisodes()) as here:
-            for spec, errand in drawings:
+            for number, (spec, errand) in enumerate(drawings, 1):
+                output.note(f"drawing strip {number}/{len(drawings)}")
                 here.run(sent_on(spec, errand), Nobody())
         return
     jobs = [
@@ -114,6 +115,8 @@ def _draw(drawings: Sequence[Drawing], pool: PoolSettings | None) -> None:
         for spec, errand in drawings
     ]
     with Pool(pool) as workers:
-        for outcome in workers.run(jobs):
+        for number, outcome in enumerate(workers.run(jobs), 1):
             if outcome.record is None:
                 output.note(f"a picture of the report cannot be drawn: {outcome.error}")
+            else:
+                output.note(f"strip {number}/{len(jobs)} is drawn")

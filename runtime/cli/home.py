@@ -13,6 +13,13 @@ def data_home() -> Path:
     return home / "zetta"
 
 
+def cache_home() -> Path:
+    """Return the folder of what can be made again, which need not exist."""
+    named = os.environ.get("XDG_CACHE_HOME", "")
+    home = Path(named) if named.startswith("/") else Path.home() / ".cache"
+    return home / "zetta"
+
+
 def home_library() -> Path:
     """Return the folder of the user's library, which need not exist."""
     return data_home() / "library"

@@ -16,7 +16,6 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 BASE: Final = "base"
-EXTRAS: Final = ("libero", "evolve", "train", "pi0", "gpu", "dev")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +44,16 @@ def is_installed() -> bool:
     except PackageNotFoundError:
         return False
     return True
+
+
+def own_version() -> str:
+    """Return the version of zetta; empty when it is not installed."""
+    return version("zetta") if is_installed() else ""
+
+
+def extras() -> tuple[str, ...]:
+    """Return the extras, in the order of the project file; none when zetta is not installed."""
+    return tuple(metadata("zetta").get_all("Provides-Extra") or ()) if is_installed() else ()
 
 
 def python() -> PackageState:

@@ -95,8 +95,7 @@ def rollback(
 ) -> None:
     """Use the version before the present one, or the one that is named; nothing is lost."""
     shelf = library_at(library)
-    change = shelf.rollback(to, _author(), why)
-    _tell(shelf, change, [], as_json)
+    _tell(shelf, roll_back(shelf, to, why), [], as_json)
 
 
 def history(library: Where = None, as_json: AsJson = False) -> None:
@@ -108,7 +107,7 @@ def history(library: Where = None, as_json: AsJson = False) -> None:
             {
                 "library": str(shelf.folder),
                 "current": current or None,
-                "changes": [_plain(change) for change in changes],
+                "changes": [change_json(change) for change in changes],
             }
         )
         return
@@ -204,6 +203,16 @@ def library_at(folder: Path | None) -> UserLibrary:
     if folder.exists() and not folder.is_dir():
         raise ConfigError(f"the library {folder} is a file; give a folder with --library")
     return UserLibrary(folder)
+
+
+def roll_back(shelf: UserLibrary, to: str, why: str) -> Change:
+    """Use the version before the present one, or the one that `to` names.
+
+    Raises:
+        ConfigError: there is no such version, or it is in use already or damaged.
+        InfraError: the library cannot be written.
+    """
+    return shelf.rollback(to, _author(), why)
 
 
 def library_rows(shelf: UserLibrary) -> list[dict[str, output.Json]]:
@@ -357,7 +366,7 @@ def _about_calibration(before: str, after: str) -> list[str]:
 def _tell(shelf: UserLibrary, change: Change, notes: list[str], as_json: bool) -> None:
     if as_json:
         bundle = shelf.bundle(change.version)[0].bundle
-        output.emit({**_plain(change), "bundle": bundle, "library": str(shelf.folder),
+        output.emit({**change_json(change), "bundle": bundle, "library": str(shelf.folder),
                      "notes": notes})  # fmt: skip
         return
     moved = change.version != change.before
@@ -367,7 +376,8 @@ def _tell(shelf: UserLibrary, change: Change, notes: list[str], as_json: bool) -
         output.note(f"note: {note}")
 
 
-def _plain(change: Change) -> dict[str, output.Json]:
+def change_json(change: Change) -> dict[str, output.Json]:
+    """Return an entry of the history as it is printed."""
     return {
         "action": change.action, "at": change.at, "who": change.who, "why": change.why,
         "before": change.before or None, "version": change.version, "skill": change.skill or None,

@@ -7,7 +7,7 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Final
 
-from zetta.runtime.cli import output
+from zetta.runtime.cli import colours, output
 from zetta.runtime.core import Array, EnvSpec, EpisodeResult, Scene, Step, Tick
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class LiveLine:
         self._instruction = ""
 
     def __enter__(self) -> LiveLine:
-        if sys.stderr is not None and sys.stderr.isatty():
+        if colours.lively(sys.stderr):
             from rich.console import Console
             from rich.live import Live
 

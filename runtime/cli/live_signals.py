@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Final
 
-from zetta.runtime.cli import output
+from zetta.runtime.cli import colours, output
 from zetta.runtime.core import Array, EnvSpec, EpisodeResult, Scene, Step, Tick
 from zetta.runtime.signals import SIGNALS
 
@@ -47,7 +47,7 @@ class LiveSignals:
         self._said = ""
 
     def __enter__(self) -> LiveSignals:
-        if sys.stderr is not None and sys.stderr.isatty():
+        if colours.lively(sys.stderr):
             from rich.console import Console
             from rich.live import Live
 

@@ -11,11 +11,10 @@ import os
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, cast
 
 from zetta.runtime.cli import output
 from zetta.runtime.errors import ConfigError, ZettaError, suggest
@@ -23,7 +22,10 @@ from zetta.runtime.errors import ConfigError, ZettaError, suggest
 VERBS: Final[Mapping[str, str]] = {
     "run": "run episodes and watch them",
     "eval": "measure success on paired scenes, with intervals",
-    "replay": "draw a logged episode again: MP4 or picture strip",
+    "replay": "draw a logged episode again, or ask what a skill would have made of it",
+    "export": "write logged episodes as a data set: LeRobot, Parquet, npz",
+    "report": "write a run, an evaluation or a campaign as one page, or as PDF",
+    "dashboard": "look at runs in a browser, while they run and afterwards",
     "train": "train an embedded model from nothing",
     "serve": "put a policy behind a socket, for other processes and machines",
     "drive": "let an agent drive through semantic commands: script, person, model",
@@ -37,6 +39,8 @@ VERBS: Final[Mapping[str, str]] = {
     "doctor": "say what is missing and the line that fixes it",
 }
 """Verb and what it does for the user, in the order of the help; each lives in `<verb>.py`."""
+
+TOP_OPTIONS: Final = ("--help", "--version", "--show-completion", "--install-completion")
 
 EXIT_ERROR, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130
 
@@ -55,9 +59,13 @@ EXTRA_OF_PACKAGE: Final[Mapping[str, str]] = {
     "prompt_toolkit": "drive",
     "mcp": "mcp",
     "mcp_types": "mcp",
-    "starlette": "mcp",
+    "starlette": "dashboard",
     "cv2": "cameras",
-    "uvicorn": "mcp",
+    "jinja2": "report",
+    "matplotlib": "report",
+    "uvicorn": "dashboard",
+    "sse_starlette": "dashboard",
+    "rerun": "rerun",
 }
 
 
@@ -76,8 +84,10 @@ def main(argv: Sequence[str] | None = None) -> None:
         output.note("error: stdout is closed and the answer goes there; give it a place")
         sys.exit(EXIT_ERROR)
     args = [a for a in args if a != "--debug"]
+    # Help is for people, and so is there no object of it.
+    as_json = "--json" in args and "--help" not in args
     try:
-        with output.reserved_stdout("--json" in args):
+        with output.reserved_stdout(as_json):
             code = _guarded(args, debug)
     finally:
         output.release_folders()
@@ -87,7 +97,8 @@ def main(argv: Sequence[str] | None = None) -> None:
 def _guarded(args: Sequence[str], debug: bool) -> int:
     """Run the verb; every way of failing becomes one line on stderr and an exit code."""
     try:
-        return _dispatch(args)
+        code = _dispatch(args)
+        return _interrupted() if code == EXIT_INTERRUPTED else code
     except KeyboardInterrupt:
         return _interrupted()
     except SystemExit as left:
@@ -125,18 +136,48 @@ def _missing_package(error: ModuleNotFoundError) -> str:
 
 
 def _dispatch(args: Sequence[str]) -> int:
-    verb = args[0] if args else "--help"
+    from zetta.runtime.cli import completion
+
+    if completion.asked():
+        return _complete()
+    verb, rest = (args[0] if args else "--help"), [a for a in args[1:] if a != "--json"]
     if verb in ("--help", "-h"):
-        print(_help())
+        output.answer(_help())
         return 0
     if verb == "--version":
-        print(f"zetta {_version()}")
+        _tell("version", _version(), f"zetta {_version()}")
+        return 0
+    if verb in ("--show-completion", "--install-completion"):
+        said = completion.script(rest[0] if rest else None, verb == "--install-completion")
+        _tell("completion", said, said)
         return 0
     if verb not in VERBS:
         kind = "option" if verb.startswith("-") else "verb"
-        output.note(f"error: unknown {kind} {verb!r}; {suggest(verb, present_verbs())}")
-        return EXIT_USAGE
+        known = TOP_OPTIONS if kind == "option" else present_verbs()
+        return _wrong_usage(f"unknown {kind} {verb!r}; {suggest(verb, known)}")
     return _run_verb(verb, args[1:])
+
+
+def _tell(name: str, value: str, text: str) -> None:
+    if "--json" in output.typed():
+        output.emit({name: value})
+    else:
+        output.answer(text)
+
+
+def _wrong_usage(message: str) -> int:
+    output.note(f"error: {message}")
+    output.emit_failure("UsageError", message)
+    return EXIT_USAGE
+
+
+def _complete() -> int:
+    """Answer the shell that asks for completions."""
+    from zetta.runtime.cli import completion
+    from zetta.runtime.cli.tree import Root
+
+    completion.answer(Root({verb: VERBS[verb] for verb in present_verbs()}, TOP_OPTIONS))
+    return 0
 
 
 def _run_verb(verb: str, args: Sequence[str]) -> int:
@@ -145,17 +186,27 @@ def _run_verb(verb: str, args: Sequence[str]) -> int:
             f"the verb {verb!r} is not part of this installation; "
             f"present: {', '.join(present_verbs())}"
         )
-    module = import_module(_module_name(verb))
     import typer  # costs 0.1 s: only once a verb is wanted
 
-    given = list(args)
-    if hasattr(module, "app"):
-        typer.main.get_group(module.app).main(args=given, prog_name=f"zetta {verb}")
-        return 0
-    app = typer.Typer(add_completion=False, rich_markup_mode=None)
-    app.command(epilog="--debug, anywhere, shows the traceback of an error.")(module.command)
-    typer.main.get_command(app).main(args=given, prog_name=f"zetta {verb}")
-    return 0
+    from zetta.runtime.cli.tree import load
+
+    command = load(verb, verb, VERBS[verb])
+    # Typer exports only a child of it.
+    usage_error = cast(type[Exception], typer.BadParameter.__mro__[1])
+    try:
+        code = command.main(args=list(args), prog_name=f"zetta {verb}", standalone_mode=False)
+    except typer.Abort:
+        return _failed(typer.Abort(), "aborted", debug=False)
+    except usage_error as error:
+        return _misused(error)
+    return code if isinstance(code, int) else 0
+
+
+def _misused(error: Any) -> int:
+    """Say what was wrong about the way in which a verb was called."""
+    error.show()
+    output.emit_failure("UsageError", " ".join(error.format_message().split()))
+    return EXIT_USAGE
 
 
 def _module_name(verb: str) -> str:
@@ -174,12 +225,17 @@ def _help() -> str:
         "Make a frozen robot policy reliable without retraining it.",
         "",
         "Verbs:",
-        *(f"  {verb:<8} {VERBS[verb]}" for verb in present_verbs()),
+        *(f"  {verb:<9} {VERBS[verb]}" for verb in present_verbs()),
         "",
         "Everywhere:",
         "  --help     what a verb takes",
         "  --debug    show the traceback of an error",
         "  --json     print one JSON object on stdout and nothing else there",
+        "",
+        "Alone:",
+        "  --version             which zetta this is",
+        "  --install-completion  let the shell complete verbs, options and names [SHELL]",
+        "  --show-completion     print the script for that [SHELL]",
         "",
         "Start with: zetta run --sim libero",
     ]

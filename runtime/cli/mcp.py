@@ -20,7 +20,7 @@ import typer
 from zetta.primitives.agent.mcp_agent import MCP, McpAgent
 from zetta.runtime.cli import output
 from zetta.runtime.cli.agents import limits_of
-from zetta.runtime.cli.arm_choice import Arm, Instruction, arm_name
+from zetta.runtime.cli.arm_choice import arm_name
 from zetta.runtime.cli.assemble import find_simulator
 from zetta.runtime.cli.ending import Ending, wish_to_end
 from zetta.runtime.cli.mcp_access import (
@@ -33,6 +33,25 @@ from zetta.runtime.cli.mcp_access import (
 from zetta.runtime.cli.options import check_options, steps_option
 from zetta.runtime.cli.run_answer import Answer, carry_out, tell
 from zetta.runtime.cli.run_episodes import Manner
+from zetta.runtime.cli.run_options import (
+    Arm,
+    Init,
+    Instruction,
+    Localizer,
+    More,
+    Out,
+    Overlays,
+    Realtime,
+    Render,
+    RequireSuccess,
+    Seed,
+    Seeing,
+    Sim,
+    SkillPolicy,
+    Steps,
+    Suite,
+    Video,
+)
 from zetta.runtime.cli.run_plan import DEFAULTS, Wishes, plan
 from zetta.runtime.core import RunSpec
 from zetta.runtime.errors import ConfigError, InfraError, ZettaError
@@ -76,14 +95,12 @@ class HttpWishes:
 
 def command(
     instruction: Instruction = None,
-    sim: Annotated[str, typer.Option(help="Simulator; `zetta sims list` names them.")] = "libero",
+    sim: Sim = "libero",
     arm: Arm = None,
-    suite: Annotated[str | None, typer.Option(help="Suite of tasks.")] = None,
+    suite: Suite = None,
     task: Annotated[int, typer.Option(help="Task number.")] = 0,
-    init: Annotated[
-        str | None, typer.Option(help="Number of an init state, or 'sampled'. Default 0.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the scene.")] = 0,
+    init: Init = None,
+    seed: Seed = 0,
     http: Annotated[
         str, typer.Option(help="Listen at ADDRESS:PORT instead of stdin and stdout.")
     ] = "",
@@ -96,17 +113,13 @@ def command(
     name: Annotated[
         list[str] | None, typer.Option(help="HOST:PORT by which HTTP clients also call it.")
     ] = None,
-    policy: Annotated[
-        str, typer.Option(help="Policy behind the command `policy`; none by default.")
-    ] = "",
-    sensing: Annotated[
-        str, typer.Option(help="Highest level used: vision, or oracle to see what sight costs.")
-    ] = "vision",
+    policy: SkillPolicy = "",
+    sensing: Seeing = "vision",
     turns: Annotated[int, typer.Option(help="Calls of `execute` and `done` in all.")] = TURNS,
     commands_per_turn: Annotated[int, typer.Option(help="Commands of one call.")] = 4,
-    seconds: Annotated[float, typer.Option(help="Time it may take; 0 for no limit.")] = 0.0,
+    seconds: Annotated[float, typer.Option(help="Seconds it may take; 0 for no limit.")] = 0.0,
     call_seconds: Annotated[
-        float, typer.Option(help="Time of one call, motions included; they are stopped then.")
+        float, typer.Option(help="Seconds of one call, motions included; they are stopped then.")
     ] = 120.0,
     idle: Annotated[
         float, typer.Option(help="Seconds without a call after which it ends; 0 for never.")
@@ -114,28 +127,18 @@ def command(
     linger: Annotated[
         float, typer.Option(help="Seconds that an HTTP server stays after the episode.")
     ] = 30.0,
-    steps: Annotated[
-        str, typer.Option(help="Ticks of an episode: published, unlimited, or a number.")
-    ] = "unlimited",
-    overlays: Annotated[
-        str, typer.Option(help="Drawn into pictures: all, none, or such as grid,cross,marks.")
-    ] = "all",
-    realtime: Annotated[
-        bool, typer.Option("--realtime", help="Run at the control rate; the arm holds meanwhile.")
-    ] = False,
+    steps: Steps = "unlimited",
+    overlays: Overlays = "all",
+    realtime: Realtime = False,
     bundle: Annotated[
         str, typer.Option(help="Skills behind the command `skill`; none by default.")
     ] = "none",
-    localizer: Annotated[
-        str | None, typer.Option(help="What finds things in pictures; each simulator has its own.")
-    ] = None,
-    video: Annotated[bool, typer.Option(help="Write an MP4 of the episode.")] = False,
-    render: Annotated[str, typer.Option(help="Render profile: fast or full.")] = "fast",
-    option: Annotated[list[str] | None, typer.Option(help="Further NAME=VALUE.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder of this run; new or empty.")] = None,
-    require_success: Annotated[
-        bool, typer.Option("--require-success", help="Exit 1 unless the episode is solved.")
-    ] = False,
+    localizer: Localizer = None,
+    video: Video = False,
+    render: Render = "fast",
+    option: More = None,
+    out: Out = None,
+    require_success: RequireSuccess = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object in the end; with --http.")
     ] = False,

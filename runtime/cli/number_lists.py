@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
+from typing import Final
 
 from zetta.runtime.errors import ConfigError
+
+_OF_THE_POLICY_BEFORE: Final = re.compile(r"\w+(=.*)?")
+"""A bare word, such as the name of an arm, or an option with its value."""
 
 
 def parse_numbers(text: str, option: str) -> tuple[int, ...]:
@@ -51,10 +56,43 @@ def parse_names(text: str, option: str) -> tuple[str, ...]:
     Raises:
         ConfigError: a name is empty or given twice.
     """
-    names = tuple(part.strip() for part in text.split(","))
+    return _each_once([part.strip() for part in text.split(",")], text, option)
+
+
+def parse_policies(text: str, option: str, known: Collection[str]) -> tuple[str, ...]:
+    """Return the comma-separated policies of `text`, whose own commas come after an `@`.
+
+    A bare word or NAME=VALUE that is no known policy belongs to the policy before it.
+
+    >>> parse_policies("random@left,right,echo", "--policies", ("random", "echo"))
+    ('random@left,right', 'echo')
+
+    Raises:
+        ConfigError: a name is empty or given twice.
+    """
+    names: list[str] = []
+    for part in (each.strip() for each in text.split(",")):
+        belongs = part not in known and _OF_THE_POLICY_BEFORE.fullmatch(part)
+        if belongs and names and "@" in names[-1]:
+            names[-1] += f",{part}"
+        else:
+            names.append(part)
+    return _each_once(names, text, option)
+
+
+def _each_once(names: Sequence[str], text: str, option: str) -> tuple[str, ...]:
     if not all(names) or len(set(names)) < len(names):
         raise ConfigError(f"{option} takes names separated by commas, each once, got {text!r}")
-    return names
+    return tuple(names)
+
+
+def counted(count: int, thing: str) -> str:
+    """Return how many there are of a thing.
+
+    >>> counted(1, "task"), counted(3, "task")
+    ('1 task', '3 tasks')
+    """
+    return f"{count} {thing}{'' if count == 1 else 's'}"
 
 
 def number(text: str, what: str) -> float:

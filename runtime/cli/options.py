@@ -9,13 +9,16 @@ from zetta.runtime import registry
 from zetta.runtime.cli.agents import check_agent, is_agent
 from zetta.runtime.cli.deploy import check_deployment
 from zetta.runtime.cli.number_lists import number
-from zetta.runtime.core import SENSING_LEVELS, RunSpec, Sensing
+from zetta.runtime.core import SENSING_LEVELS, EnvSpec, RunSpec, Sensing
 from zetta.runtime.errors import ConfigError, suggest
 from zetta.sims.toy_faults import ToyFaults
 from zetta.skills.bundles import NO_BUNDLE
 
 EXPERT: Final = "oracle/expert"
 """The scripted expert of the simulator, which reads simulator truth."""
+
+RANDOM: Final = "random"
+"""Random motion of one arm."""
 
 OPTIONS: Final[Mapping[str, str]] = {
     "temperature": "spread of the policy's draws; 0 is deterministic",
@@ -144,6 +147,20 @@ def _check_expert(spec: RunSpec) -> None:
         raise ConfigError(f"the policy {EXPERT!r} has no temperature; leave --temperature out")
     if spec.bundle != NO_BUNDLE:
         raise ConfigError(f"{EXPERT} runs without critics and skills; leave --bundle out")
+
+
+def check_arms(spec: RunSpec, env: EnvSpec) -> None:
+    """Refuse random motion of one arm where there are several, and say how to name them.
+
+    Raises:
+        ConfigError: the environment has several arms, and the policy is `random`.
+    """
+    if spec.policy == RANDOM and len(env.arms) > 1 and env.action.kind == "delta_pose":
+        named = f"{RANDOM}@{','.join(env.arms)}"
+        raise ConfigError(
+            f"{spec.suite} has the arms {' and '.join(env.arms)}, and {RANDOM!r} moves one; name "
+            f"them, as in: --policy {named}"
+        )
 
 
 def check_level(wanted: Sensing, allowed: Sensing, who: str) -> None:

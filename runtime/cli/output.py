@@ -21,6 +21,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO, Final, TextIO, TypeAlias
 
+from zetta.runtime.cli import colours
+from zetta.runtime.cli.colours import Table
 from zetta.runtime.errors import ConfigError, InfraError
 
 Json: TypeAlias = "str | int | float | bool | Mapping[str, Json] | Sequence[Json] | None"
@@ -96,6 +98,11 @@ def remember_command(args: Sequence[str]) -> None:
     _Typed.args = tuple(args)
 
 
+def typed() -> tuple[str, ...]:
+    """Return what was typed after `zetta`."""
+    return _Typed.args
+
+
 def command_line() -> str:
     """Return the command that is running, as it can be typed again."""
     return shlex.join(["zetta", *_Typed.args])
@@ -131,12 +138,16 @@ def note(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def answer(text: str) -> None:
+def answer(text: str, look: Callable[[str], str] | None = None) -> None:
     """Print a result for people on stdout (on stderr under `--json`).
+
+    A table has colours of its own; `look` gives other text some, where there shall be any.
 
     Raises:
         InfraError: stdout takes nothing.
     """
+    if colours.wanted(sys.stdout):
+        text = text.coloured if isinstance(text, Table) else look(text) if look else text
     _write(text, sys.stdout)
 
 
@@ -150,19 +161,15 @@ def _write(text: str, stream: TextIO) -> None:
         ) from error
 
 
-def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return plain aligned columns.
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """Return plain aligned columns; `answer` colours them for a terminal.
 
     >>> print(table(["name", "n"], [["a", "1"], ["long", "22"]]))
     name  n
     a     1
     long  22
     """
-    widths = [max(len(row[i]) for row in (columns, *rows)) for i in range(len(columns))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in (columns, *rows)
-    )
+    return Table.of(columns, rows)
 
 
 Advance: TypeAlias = Callable[[int, str], None]
@@ -172,7 +179,7 @@ Advance: TypeAlias = Callable[[int, str], None]
 @contextlib.contextmanager
 def progress(what: str, total: int) -> Iterator[Advance]:
     """Show a bar with count and time left on stderr; plain lines where that is no terminal."""
-    if not sys.stderr.isatty():
+    if not colours.lively(sys.stderr):
         yield _plain_progress(what, total)
         return
     from rich.console import Console
@@ -299,6 +306,10 @@ def discard_folder(folder: Path) -> None:
 
 
 def release_folders() -> None:
-    """Let other runs have the folders of this command."""
+    """Let other runs have the folders of this command; those that hold nothing are taken away."""
+    for folder in list(_made_folders):
+        if folder.is_dir() and all(p.is_dir() or p.name == LOCK_NAME for p in folder.rglob("*")):
+            discard_folder(folder)
+    _made_folders.clear()
     while _held_locks:
         _held_locks.pop().close()

@@ -2,19 +2,40 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from zetta.runtime import registry
 from zetta.runtime.cli import output
-from zetta.runtime.cli.arm_choice import Arm, Instruction, arm_name
+from zetta.runtime.cli.arm_choice import arm_name
 from zetta.runtime.cli.assemble import find_simulator
 from zetta.runtime.cli.options import check_inference, check_options
 from zetta.runtime.cli.output import Json
 from zetta.runtime.cli.run_answer import carry_out, tell
 from zetta.runtime.cli.run_episodes import Manner
+from zetta.runtime.cli.run_options import (
+    Arm,
+    AsJson,
+    Bundle,
+    Calibration,
+    CriticIsolation,
+    Episodes,
+    Init,
+    Instruction,
+    Localizer,
+    More,
+    Out,
+    Realtime,
+    Render,
+    RequireSuccess,
+    Seed,
+    Sensing,
+    Sim,
+    Strip,
+    Suite,
+    Tasks,
+)
 from zetta.runtime.cli.run_plan import DEFAULTS, Wishes, plan
 from zetta.runtime.core import Simulator
 from zetta.runtime.errors import ConfigError
@@ -22,65 +43,56 @@ from zetta.runtime.errors import ConfigError
 
 def command(
     instruction: Instruction = None,
-    sim: Annotated[str, typer.Option(help="Simulator; `zetta sims list` names them.")] = "libero",
+    sim: Sim = "libero",
     arm: Arm = None,
-    suite: Annotated[str | None, typer.Option(help="Suite of tasks.")] = None,
-    task: Annotated[str | None, typer.Option(help="Task number or name, or 0,2-4, or all.")] = None,
-    init: Annotated[
-        str | None, typer.Option(help="Number of an init state, or 'sampled'. Default 0.")
+    suite: Suite = None,
+    task: Tasks = None,
+    init: Init = None,
+    seed: Seed = 0,
+    episodes: Episodes = 1,
+    policy: Annotated[
+        str | None,
+        typer.Option(
+            help="Who drives: a name such as zetta/tiny, zmq://HOST:PORT, python:FILE:FACTORY, "
+            "onnx:FILE; the simulator's own by default."
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the scene.")] = 0,
-    episodes: Annotated[
-        int, typer.Option(help="Episodes of each task: inits K, K+1, ... or seeds N, N+1, ...")
-    ] = 1,
-    policy: Annotated[str | None, typer.Option(help="Who drives.")] = None,
     policy_seed: Annotated[int, typer.Option(help="Seed of the policy's draws.")] = 0,
     temperature: Annotated[
         float | None, typer.Option(help="Spread of the policy's draws; 0 is deterministic.")
     ] = None,
     video: Annotated[bool | None, typer.Option(help="Write an MP4 of each episode.")] = None,
-    realtime: Annotated[bool, typer.Option("--realtime", help="Run at the control rate.")] = False,
-    render: Annotated[str, typer.Option(help="Render profile: fast or full.")] = "fast",
+    strip: Strip = True,
+    realtime: Realtime = False,
+    render: Render = "fast",
     any_profile: Annotated[
         bool, typer.Option("--any-profile", help="Let a model see a foreign render profile.")
     ] = False,
     worker: Annotated[
         bool, typer.Option("--worker", help="Give the simulator a process of its own.")
     ] = False,
-    sensing: Annotated[
-        str, typer.Option(help="Highest level used: proprio, policy, vision or oracle.")
-    ] = "vision",
-    bundle: Annotated[
-        str, typer.Option(help="Critics and skills: none, starter, library, or a folder of skills.")
-    ] = "none",
+    sensing: Sensing = "vision",
+    bundle: Bundle = "none",
     recovery_share: Annotated[
-        float | None, typer.Option(help="Share of the step budget that skills may use.")
+        float | None, typer.Option(help="Share of the step budget that skills may use, 0 to 1.")
     ] = None,
     shadow: Annotated[
         bool, typer.Option("--shadow", help="Record what critics would do; let the policy be.")
     ] = False,
-    calibration: Annotated[
-        Path | None, typer.Option(help="File of `zetta critics calibrate`.")
-    ] = None,
-    localizer: Annotated[
-        str | None, typer.Option(help="What finds things in pictures; each simulator has its own.")
-    ] = None,
-    critic_isolation: Annotated[
-        str, typer.Option(help="Give the critics a process of their own: none or process.")
-    ] = "none",
+    calibration: Calibration = None,
+    localizer: Localizer = None,
+    critic_isolation: CriticIsolation = "none",
     inference: Annotated[
         str, typer.Option(help="sync, or async: the policy runs ahead in a thread (--realtime).")
     ] = "sync",
     signals: Annotated[
         bool, typer.Option("--signals", help="Show the signals while an episode runs.")
     ] = False,
-    option: Annotated[list[str] | None, typer.Option(help="Further NAME=VALUE.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder of this run; new or empty.")] = None,
+    option: More = None,
+    out: Out = None,
     show_list: Annotated[bool, typer.Option("--list", help="List suites and tasks.")] = False,
-    require_success: Annotated[
-        bool, typer.Option("--require-success", help="Exit 1 unless every episode is solved.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    require_success: RequireSuccess = False,
+    as_json: AsJson = False,
 ) -> None:
     """Run episodes of a policy in a simulator, or one on an arm, and watch them."""
     if arm is not None:
@@ -101,7 +113,7 @@ def command(
     check_inference(specs[0], realtime)
     if video is None:
         video = wishes.only_sim and sim in DEFAULTS and DEFAULTS[sim].video
-    manner = Manner(video=video, realtime=realtime, signals=signals)
+    manner = Manner(video=video, strip=strip, realtime=realtime, signals=signals)
     answer = carry_out(specs, manner, simulator, out, as_json=as_json)
     if as_json:
         output.emit(answer.to_json())

@@ -15,6 +15,7 @@ from zetta.runtime.cli import output
 from zetta.runtime.cli.assemble import find_scene
 from zetta.runtime.cli.deploy import bundle_of
 from zetta.runtime.cli.graphics import choose_graphics
+from zetta.runtime.cli.number_lists import counted
 from zetta.runtime.cli.output import Json
 from zetta.runtime.cli.replay_text import kernel_line
 from zetta.runtime.cli.run_episodes import (
@@ -42,6 +43,8 @@ class Answer:
     command: str
     reports: list[EpisodeReport] = field(default_factory=list)
     facts: Facts = field(default_factory=Facts)
+    planned: int = 0
+    """Episodes that are to be run."""
 
     def keep(self, report: EpisodeReport, facts: Facts) -> None:
         """Add one episode, or replace the last by what is now known of it, and save."""
@@ -69,6 +72,7 @@ class Answer:
             "successes": successes,
             "n": len(scored),
             "errors": len(self.reports) - len(scored),
+            "planned": max(self.planned, len(self.reports)),
             "interval": list(wilson(successes, len(scored))),
             "sim": self.spec.sim,
             "policy": dict(self.facts.policy),
@@ -103,7 +107,7 @@ def carry_out(
     """
     first = specs[0]
     typed = output.command_line()
-    answer = Answer(output.run_folder(verb, out), first, typed)
+    answer = Answer(output.run_folder(verb, out), first, typed, planned=len(specs))
     output.note(_announcement(specs, simulator))
     warn_unsigned(first, bundle_of(first.bundle))
     output.note(choose_graphics(first.sim))
@@ -115,7 +119,8 @@ def carry_out(
                 specs, answer.folder, lambda spec: _arguments(spec, specs, manner), answer.keep
             )
     except KeyboardInterrupt:
-        output.note(f"stopped; the {len(answer.reports)} finished episodes are in {answer.folder}")
+        finished = counted(len(answer.reports), "finished episode")
+        output.note(f"stopped; {finished} can be found in {answer.folder}")
         if as_json:
             output.emit({**answer.to_json(), "interrupted": True})
         raise
@@ -131,7 +136,7 @@ def _announcement(specs: Sequence[RunSpec], simulator: Simulator) -> str:
     wait = DEFAULTS[first.sim].building if first.sim in DEFAULTS else "a while"
     return (
         f"{first.sim}: {what}{instruction}\n"
-        f"{len(specs)} episode{'s' if len(specs) > 1 else ''} with {first.policy}, "
+        f"{counted(len(specs), 'episode')} with {first.policy}, "
         f"bundle {first.bundle}, sensing {first.sensing}{oracle}, render {first.render}\n"
         f"building the world takes {wait}"
     )
@@ -160,6 +165,7 @@ def _arguments(spec: RunSpec, specs: Sequence[RunSpec], manner: Manner) -> list[
     flags = {
         "--video": manner.video,
         "--no-video": not manner.video,
+        "--no-strip": not manner.strip,
         "--realtime": manner.realtime,
         "--signals": manner.signals,
     }

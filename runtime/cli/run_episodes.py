@@ -19,11 +19,18 @@ from zetta.runtime.cli.agents import agent_name
 from zetta.runtime.cli.assemble import Assembled, Assembler
 from zetta.runtime.cli.live import LiveLine
 from zetta.runtime.cli.live_signals import LiveSignals
+from zetta.runtime.cli.number_lists import counted
 from zetta.runtime.core import Init, RunSpec
 from zetta.runtime.episode_log import read_episode
 from zetta.runtime.errors import ZettaError
 from zetta.runtime.pacing import MonotonicClock
-from zetta.runtime.pictures import choose_cameras, moments, write_strip, write_video
+from zetta.runtime.pictures import (
+    choose_cameras,
+    moments,
+    strip_moments,
+    write_strip,
+    write_video,
+)
 from zetta.runtime.records import to_json
 
 EPISODES: Final = "episodes"
@@ -156,7 +163,7 @@ def run_here(
                 report = _run_one(spec, assembled, log)
             facts = facts_of(spec, assembled)
             keep(report, facts)
-            pictured = _with_pictures(report, assembled, log, manner)
+            pictured = _with_pictures(report, assembled, log, manner, f"{i + 1}/{len(specs)}")
             output.note(f"{label}: {report.name}: {report.verdict}")
             if pictured != report:
                 keep(pictured, facts)
@@ -211,9 +218,12 @@ def _run_one(spec: RunSpec, assembled: Assembled, log: Path) -> EpisodeReport:
 
 
 def _with_pictures(
-    report: EpisodeReport, assembled: Assembled, log: Path, manner: Manner
+    report: EpisodeReport, assembled: Assembled, log: Path, manner: Manner, which: str
 ) -> EpisodeReport:
-    """Draw what was asked for; a picture that fails is said and costs the episode nothing."""
+    """Draw what was asked for; a picture that fails is said and costs the episode nothing.
+
+    `which` is the episode's number among all, such as 2/5.
+    """
     drawn: dict[str, str] = {}
     if report.log is None or report.ticks == 0:
         return report
@@ -223,7 +233,9 @@ def _with_pictures(
             return report
         env, cameras = assembled.env, choose_cameras(assembled.env)
         if manner.strip:
-            write_strip(log / STRIP, env, record, cameras)
+            columns = len(strip_moments(record))
+            with output.progress(f"drawing strip {which}", columns) as advance:
+                write_strip(log / STRIP, env, record, cameras, advance=lambda n: advance(n, ""))
             drawn["strip"] = str(log / STRIP)
         if manner.video:
             frames = len(moments(record, VIDEO_EVERY))
@@ -253,7 +265,9 @@ def run_in_children(
     """
     for (suite, task), group in groupby(specs, key=lambda spec: (spec.suite, spec.task)):
         episodes = list(group)
-        output.note(f"{suite} task {task}: {len(episodes)} episodes in a process of their own")
+        output.note(
+            f"{suite} task {task}: {counted(len(episodes), 'episode')} in a process of its own"
+        )
         out = folder / f"{suite}-{task}"
         error = _ask_child([*arguments(episodes[0]), "--out", str(out), "--json"])
         answer = _read_answer(out)

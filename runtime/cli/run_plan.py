@@ -158,7 +158,7 @@ def plan(wishes: Wishes, simulator: Simulator) -> tuple[RunSpec, ...]:
         raise ConfigError(f"got --episodes {wishes.episodes}; at least 1 is needed")
     if wishes.seed < 0 or wishes.policy_seed < 0:
         raise ConfigError("a seed is 0 or greater")
-    defaults = _defaults(wishes.sim, simulator)
+    defaults = defaults_of(wishes.sim, simulator)
     first = RunSpec(
         sim=wishes.sim,
         suite=wishes.suite or defaults.suite,
@@ -216,7 +216,8 @@ def _instructed(wishes: Wishes, first: RunSpec, simulator: Simulator) -> tuple[W
     )
 
 
-def _defaults(sim: str, simulator: Simulator) -> Defaults:
+def defaults_of(sim: str, simulator: Simulator) -> Defaults:
+    """Return what is run when only the simulator is named."""
     known = DEFAULTS.get(sim)
     if known is not None:
         return known

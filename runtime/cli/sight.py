@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Final, Protocol, runtime_checkable
+from typing import Final
 
 from zetta.primitives.agent.verifier import Seen
 from zetta.primitives.grasps import hand_of
@@ -24,7 +24,6 @@ from zetta.runtime.core import (
     Env,
     Estimate,
     HeightGrid,
-    Landmark,
     Motion,
     Observation,
     RunSpec,
@@ -32,18 +31,10 @@ from zetta.runtime.core import (
 )
 from zetta.runtime.errors import ConfigError, suggest
 from zetta.runtime.skill_arbiter import SKILL_PREFIX
+from zetta.sims.surveyed import Surveyed
 
 DEFAULT_FINDER: Final[Mapping[str, str]] = {"libero": "tiny"}
 """What finds things in pictures, by simulator; `geometry` elsewhere."""
-
-
-@runtime_checkable
-class SurveyedEnv(Env, Protocol):
-    """A simulator that tells where every named thing is."""
-
-    def landmarks(self) -> tuple[Landmark, ...]:
-        """Return simulator truth about every named thing of the scene."""
-        ...
 
 
 def check_finder(spec: RunSpec) -> None:
@@ -340,8 +331,8 @@ def _load_finder(wanted: str, profile: str) -> Finder:
     return FINDERS[kind](folder, profile)
 
 
-def _surveyed(env: Env) -> SurveyedEnv:
-    if not isinstance(env, SurveyedEnv):
+def _surveyed(env: Env) -> Surveyed:
+    if not isinstance(env, Surveyed):
         raise ConfigError(
             f"the environment {env.spec.name} tells no simulator truth about places; "
             "run with --sensing vision"

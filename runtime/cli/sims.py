@@ -11,7 +11,7 @@ from typing import Annotated, Final, Literal
 import typer
 
 from zetta.runtime import registry
-from zetta.runtime.cli import installation, output
+from zetta.runtime.cli import colours, installation, output
 from zetta.runtime.cli.byte_progress import in_words
 from zetta.runtime.cli.sims_assets import AssetsState, assets_of, assets_state, fix_line
 from zetta.runtime.cli.sims_check import NEEDS, Probe, probes
@@ -124,7 +124,7 @@ def check_sim(name: Name, as_json: AsJson = False) -> None:
         found.append(probe)
         if not as_json:
             mark = "ok" if probe.state == "ok" else "!!"
-            output.answer(f"{mark}  {probe.name:<12} {probe.detail}")
+            output.answer(f"{mark}  {probe.name:<12} {probe.detail}", colours.heads)
     wrong = [p for p in found if p.state != "ok"]
     fix = wrong[0].fix if wrong else ""
     # What the packages bundle was looked at too, and runs: only the rest needs the download.

@@ -20,7 +20,7 @@ from zetta.runtime.cli.sims_assets import COPIED, MARKS, AssetFolder, PartStamp,
 from zetta.runtime.cli.sims_fetch import Offer, ask, client, drop, fetch, known
 from zetta.runtime.cli.sims_lock import alone
 from zetta.runtime.cli.sims_unpack import DamagedError, contents, hash_of, settle, unpack
-from zetta.runtime.cli.sims_venv import WHY, venv_of
+from zetta.runtime.cli.sims_venv import venv_of
 from zetta.runtime.errors import ConfigError, InfraError
 from zetta.sims.installs.downloads import MB, AssetPart
 
@@ -113,6 +113,11 @@ def _errands(folder: AssetFolder, wanted: Sequence[AssetPart], source: str) -> t
 
 
 def _at_home(part: AssetPart, where: Path) -> Errand:
+    if not where.is_dir():
+        raise ConfigError(
+            f"--from names the folder {where}, which is not there; name the one that holds "
+            f"{part.file}, or an address such as https://HOST/PATH"
+        )
     path = where / part.file
     if not path.is_file():
         raise ConfigError(f"{path} is missing; download it from {part.url}")
@@ -170,7 +175,7 @@ def _bundled(folder: AssetFolder) -> Path | None:
     venv = venv_of(folder.assets.name)
     if venv.state != "ready":
         raise ConfigError(
-            f"{folder.assets.name} {WHY[venv.state]}, and its own assets are copied first; install "
+            f"{folder.assets.name} {venv.why}, and its own assets are copied first; install "
             f"it with: {venv.fix}"
         )
     module, _, below = folder.assets.copies.partition(":")

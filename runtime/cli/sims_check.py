@@ -15,7 +15,7 @@ from zetta.runtime.cli import installation, vulkan
 from zetta.runtime.cli.byte_progress import in_words
 from zetta.runtime.cli.graphics import DRAWN_WITH_OPENGL, choose_graphics
 from zetta.runtime.cli.sims_assets import AssetFolder, assets_of, fix_line, lacking, own_root
-from zetta.runtime.cli.sims_venv import WHY, Venv, lives_apart, venv_of
+from zetta.runtime.cli.sims_venv import Venv, lives_apart, venv_of
 from zetta.runtime.core import Init, Scene
 from zetta.runtime.errors import ConfigError, ZettaError, suggest
 
@@ -68,7 +68,7 @@ def _own_probes(name: str) -> Iterator[Probe]:
 def _apart_probes(venv: Venv) -> Iterator[Probe]:
     packages = venv.packages
     if venv.state != "ready":
-        detail = f"{packages.name} {WHY[venv.state]}"
+        detail = f"{packages.name} {venv.why}"
         yield Probe("environment", "missing", detail, venv.fix)
     stamp = venv.stamp
     size = f", {stamp.size_mb / 1000:.1f} GB" if stamp is not None else ""

@@ -23,7 +23,7 @@ from packaging.specifiers import SpecifierSet
 
 from zetta.runtime.cli import output
 from zetta.runtime.cli.sims_lock import alone
-from zetta.runtime.cli.sims_venv import STAMP, WHY, Stamp, Venv, venv_of
+from zetta.runtime.cli.sims_venv import STAMP, Stamp, Venv, venv_of
 from zetta.runtime.errors import ConfigError, InfraError
 
 PACKAGE_TIMEOUT_S: Final = 3600.0
@@ -59,8 +59,8 @@ def install(name: str, again: bool = False) -> Installation:
         stamp = venv.stamp
         if venv.state == "ready" and stamp is not None and not again:
             return Installation(venv, stamp, fresh=False)
-        if venv.state in ("incomplete", "outdated"):
-            output.note(f"{name} {WHY[venv.state]}: it is made anew")
+        if venv.state in ("incomplete", "moved", "outdated"):
+            output.note(f"{name} {venv.why}: it is made anew")
         python = find_python(venv.packages.python, name)
         _check_room(venv)
         return Installation(venv, _make(venv, python, lock), fresh=True)

@@ -20,7 +20,16 @@ from zetta.sims.installs import lists
 from zetta.sims.installs.lists import PackageList
 
 STAMP: Final = "zetta-installed.json"
-VenvState: TypeAlias = Literal["ready", "missing", "incomplete", "outdated"]
+VenvState: TypeAlias = Literal["ready", "missing", "incomplete", "moved", "outdated"]
+
+_WHY: Final = {
+    "missing": "is not installed",
+    "incomplete": "is half installed",
+    "moved": "was moved",
+    "outdated": "was installed from an older list of packages",
+    "ready": "is installed",
+}
+"""What a state means by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +89,22 @@ class Venv:
         if not self.folder.exists():
             return "missing"
         stamp = self.stamp
-        if stamp is None or not stamp.of(self.folder) or not self.python.exists():
+        if stamp is None or not self.python.exists():
             return "incomplete"
+        if not stamp.of(self.folder):
+            return "moved"
         return "ready" if stamp.digest == self.packages.digest else "outdated"
+
+    @property
+    def why(self) -> str:
+        """What its state means, to go on after the name."""
+        state, stamp = self.state, self.stamp
+        if state == "moved" and stamp is not None:
+            return (
+                f"was made in {stamp.folder} and moved to {self.folder}, and an environment runs "
+                "only where it was made"
+            )
+        return _WHY[state]
 
     @property
     def fix(self) -> str:
@@ -114,14 +136,5 @@ def apart(name: str, simulator: Simulator) -> Simulator:
 
     venv = venv_of(name)
     if venv.state != "ready":
-        raise ConfigError(f"the simulator {name!r} {WHY[venv.state]}; install it with: {venv.fix}")
+        raise ConfigError(f"the simulator {name!r} {venv.why}; install it with: {venv.fix}")
     return ApartSimulator(simulator, str(venv.python), lambda: worker_variables(name))
-
-
-WHY: Final = {
-    "missing": "is not installed",
-    "incomplete": "is half installed",
-    "outdated": "was installed from an older list of packages",
-    "ready": "is installed",
-}
-"""What a state means, to go on after the name."""

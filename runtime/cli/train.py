@@ -28,7 +28,7 @@ def command(
     steps: Annotated[int, typer.Option(help="Batches of the first training.", min=1)] = 16_000,
     rounds: Annotated[int, typer.Option(help="Rounds of corrections.", min=0)] = 1,
     minutes: Annotated[
-        float | None, typer.Option(help="Wall time of the localizer's training.")
+        float | None, typer.Option(help="Wall time of the localizer's training, minutes.")
     ] = None,
     workers: Annotated[int, typer.Option(help="Processes at a time.", min=1)] = 2,
     recordings: Annotated[

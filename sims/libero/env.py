@@ -20,8 +20,8 @@ from zetta.runtime.core import (
     ActionSpec,
     ArmState,
     Array,
-    CameraSpec,
     EnvSpec,
+    Image,
     Init,
     Landmark,
     Observation,
@@ -41,8 +41,10 @@ from zetta.sims.env_checks import (
 from zetta.sims.libero import arm, catalog, engine
 from zetta.sims.libero.landmarks import landmarks
 from zetta.sims.libero.rendering import Renderer, profile
-from zetta.sims.libero.snapshots import dump, load, model_digest
+from zetta.sims.libero.snapshots import dump, load
 from zetta.sims.libero.stepping import ControlLoop
+from zetta.sims.mujoco_state import model_digest
+from zetta.sims.world_env import square_cameras
 
 CONTROL_HZ = 20.0
 SETTLE_STEPS = 10
@@ -100,10 +102,7 @@ class LiberoEnv:
                 name="libero",
                 control_hz=CONTROL_HZ,
                 action=ACTION,
-                cameras=tuple(
-                    CameraSpec(n, PICTURE_SIZE, PICTURE_SIZE, "wrist" if n == "wrist" else "world")
-                    for n in CAMERAS
-                ),
+                cameras=square_cameras(CAMERAS, PICTURE_SIZE),
                 arms=("panda",),
                 render_profile=self._profile.name,
                 versions=engine.versions(),
@@ -164,6 +163,15 @@ class LiberoEnv:
         named = {name: CAMERAS[name] for name in cameras}
         sights = self._drawing().look(named, PICTURE_SIZE, depth) if named else ({}, {}, {})
         return Observation(self._proprio(), self.task.instruction, *sights)
+
+    def picture(self, camera: str, height: int, width: int) -> Image | None:
+        """Draw what a camera sees, at any size. Shape (height, width, 3).
+
+        Raises:
+            ConfigError: unknown camera.
+        """
+        check_cameras((camera,), CAMERAS)
+        return self._drawing().sized(CAMERAS[camera], height, width)
 
     def snapshot(self) -> bytes:
         """Return the complete state; restoring it continues bit-exactly."""

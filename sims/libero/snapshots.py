@@ -6,28 +6,17 @@ the fixtures that a reset places through the model belong to it too.
 
 from __future__ import annotations
 
-import hashlib
-import io
-import json
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from zetta.runtime.archives import UNREADABLE
 from zetta.runtime.core import Array, Task
-from zetta.runtime.errors import SpecMismatch
+from zetta.sims.mujoco_state import identity, integration_state
+from zetta.sims.snapshot_archive import check_made_by, checked_task, pack, unpack
 
 _VERSION = 3
 _CONTROLLER = "controller."
-
-
-def model_digest(model: Any) -> str:
-    """Return the SHA-256 of what a compiled model is made of, fixture placement apart."""
-    digest = hashlib.sha256()
-    for part in (model.names, model.jnt_type, model.geom_size, model.body_mass, model.mesh_facenum):
-        digest.update(np.ascontiguousarray(part).tobytes() if hasattr(part, "dtype") else part)
-    return digest.hexdigest()
 
 
 def dump(inner: Any, tick: int, task: Task, seen_from: Array) -> bytes:
@@ -35,14 +24,9 @@ def dump(inner: Any, tick: int, task: Task, seen_from: Array) -> bytes:
 
     `seen_from` is the integration state that the places of the present tick were computed from.
     """
-    import mujoco
-
     model, data = inner.sim.model._model, inner.sim.data._data
-    kind = mujoco.mjtState.mjSTATE_INTEGRATION
-    state = np.empty(mujoco.mj_stateSize(model, kind))
-    mujoco.mj_getState(model, data, state, kind)
     arrays = {
-        "state": state,
+        "state": integration_state(model, data),
         "seen_from": seen_from,
         "body_pos": model.body_pos,
         "body_quat": model.body_quat,
@@ -56,18 +40,14 @@ def dump(inner: Any, tick: int, task: Task, seen_from: Array) -> bytes:
         elif value is None or isinstance(value, (bool, int, float)):
             scalars[name] = value
     head = {
-        "version": _VERSION,
-        "mujoco": mujoco.__version__,
-        "model": model_digest(model),
+        **identity(_VERSION, model),
         "tick": tick,
         "task": asdict(task),
         "timestep": int(inner.timestep),
         "cur_time": float(inner.cur_time),
         "controller": scalars,
     }
-    buffer = io.BytesIO()
-    np.savez(buffer, head=np.frombuffer(json.dumps(head).encode(), np.uint8), **arrays)
-    return buffer.getvalue()
+    return pack(head, arrays)
 
 
 def load(inner: Any, snapshot: bytes, task: Task) -> tuple[int, Task, Array]:
@@ -82,19 +62,9 @@ def load(inner: Any, snapshot: bytes, task: Task) -> tuple[int, Task, Array]:
     import mujoco
 
     model, data = inner.sim.model._model, inner.sim.data._data
-    head, arrays = _read(snapshot)
-    expected = {"version": _VERSION, "mujoco": mujoco.__version__, "model": model_digest(model)}
-    for name, value in expected.items():
-        if head.get(name) != value:
-            raise SpecMismatch(
-                f"the snapshot has {name} {head.get(name)!r}, this environment {value!r}"
-            )
-    taken = Task(**head["task"])
-    if (taken.suite, taken.index) != (task.suite, task.index):
-        raise SpecMismatch(
-            f"the snapshot is of {taken.suite}#{taken.index}, this environment is "
-            f"{task.suite}#{task.index}"
-        )
+    head, arrays = unpack(snapshot, "LIBERO snapshot")
+    check_made_by(head, identity(_VERSION, model))
+    taken = checked_task(head, task)
     model.body_pos[:], model.body_quat[:] = arrays["body_pos"], arrays["body_quat"]
     kind = mujoco.mjtState.mjSTATE_INTEGRATION
     mujoco.mj_setState(model, data, arrays["state"], kind)
@@ -113,14 +83,3 @@ def load(inner: Any, snapshot: bytes, task: Task) -> tuple[int, Task, Array]:
     inner.timestep, inner.cur_time, inner.done = head["timestep"], head["cur_time"], False
     inner._post_process()
     return int(head["tick"]), taken, arrays["seen_from"].copy()
-
-
-def _read(snapshot: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
-    try:
-        with np.load(io.BytesIO(snapshot), allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-        return json.loads(arrays.pop("head").tobytes()), arrays
-    except (*UNREADABLE, AttributeError) as error:
-        raise SpecMismatch(
-            f"got {len(snapshot)} bytes that are no LIBERO snapshot; pass what snapshot() returned"
-        ) from error

@@ -6,11 +6,8 @@ next, and what it remembers of an episode before would be another start.
 
 from __future__ import annotations
 
-import contextlib
-import io
 import logging
-import warnings
-from collections.abc import Iterator
+import sys
 from importlib.metadata import version
 from typing import Any, Final
 
@@ -19,6 +16,7 @@ import numpy as np
 from zetta.runtime.core import Action
 from zetta.runtime.errors import ConfigError, InfraError, suggest
 from zetta.sims.maniskill.tasks import WRIST, ManiSkillTask
+from zetta.sims.quiet import quiet
 
 PACKAGES: Final = ("mani_skill", "sapien", "torch", "numpy")
 CONTROL_MODE: Final = "pd_ee_delta_pose"
@@ -114,8 +112,8 @@ def _check_assets(registered: Any) -> None:
             if not is_data_source_downloaded(asset):
                 raise ConfigError(
                     f"{registered.uid} needs the assets {asset!r}, which are not in the package; "
-                    f"download them with: python -m mani_skill.utils.download_asset {listed}, run "
-                    "by the Python of zetta sims check maniskill"
+                    f"download them with: {sys.executable} -m mani_skill.utils.download_asset "
+                    f"{listed}"
                 )
 
 
@@ -127,11 +125,3 @@ def _check_robot(env: Any, name: str) -> None:
             f"{name} is a task of the robot {robot!r}; only those of one arm are driven here, with "
             f"the robot {' or '.join(ROBOTS)}"
         )
-
-
-@contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """Keep ManiSkill's notes off stdout and out of the log."""
-    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
-        warnings.simplefilter("ignore")
-        yield

@@ -8,52 +8,37 @@ finger axis), 20 Hz, 5 substeps of 10 ms.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from zetta.runtime.arm_model import ArmModel
-from zetta.runtime.core import (
-    Action,
-    Array,
-    EnvSpec,
-    Landmark,
-    Observation,
-    Proprio,
-    Scene,
-    Step,
-    read_only,
-)
+from zetta.runtime.core import Action, EnvSpec, Proprio, Scene, Step, read_only
 from zetta.runtime.errors import InfraError, SpecMismatch
 from zetta.runtime.workspace import Box
-from zetta.sims.env_checks import (
-    check_cameras,
-    check_scene,
-    checked_pose,
-    checked_row,
-    drawn_from,
-    solved_from_the_start,
-)
+from zetta.sims.env_checks import check_scene, checked_row, first_unsolved, seeds_of
 from zetta.sims.maniskill import engine, tasks
 from zetta.sims.maniskill.arm import ACTION, ARMS, Arm, engine_row, rest_row
 from zetta.sims.maniskill.pictures import Pictures
 from zetta.sims.maniskill.world import ManiSkillWorld
 from zetta.sims.repetitions import dump, load
+from zetta.sims.sapien_env import SapienEnv
 
 SETTLE_STEPS: Final = 5
 """Ticks of no motion with an open gripper; things begin where they lie."""
-SAMPLING_TRIES: Final = 20
 _LARGEST_SEED: Final = 2**31
 
 
-class ManiSkillEnv:
+class ManiSkillEnv(SapienEnv):
     """The environment of one task.
 
     Raises:
         ConfigError: unknown suite, task or render profile, or the task's robot is no Panda.
         InfraError: ManiSkill cannot be built here.
     """
+
+    _world: ManiSkillWorld
+    _pictures: Pictures
 
     def __init__(self, suite: str, index: int, render: str = "fast") -> None:
         self.task = tasks.task(suite, index)
@@ -75,11 +60,6 @@ class ManiSkillEnv:
             versions=engine.versions(self.inner),
         )
 
-    @property
-    def spec(self) -> EnvSpec:
-        """Conventions, cameras and versions."""
-        return self._spec
-
     def reset(self, scene: Scene) -> Step:
         """Put the world into `scene` and let it settle.
 
@@ -88,18 +68,7 @@ class ManiSkillEnv:
             InfraError: no layout of this seed settles short of its goal.
         """
         check_scene(self.task, scene)
-        entropy = drawn_from(scene.layout, scene.seed, tasks.INIT_COUNT)
-        self.task, self._scene, self._actions = scene.task, scene, []
-        for attempt in range(SAMPLING_TRIES):
-            seeds = np.random.SeedSequence([*entropy, attempt])
-            engine.reset(self.inner, int(seeds.generate_state(1)[0]) % _LARGEST_SEED)
-            self._take_hold()
-            for _ in range(SETTLE_STEPS):
-                engine.step(self.inner, engine_row(rest_row()))
-            step = self._outcome()
-            if not (step.success or step.terminated):
-                return step
-        raise solved_from_the_start(scene)
+        return first_unsolved(scene, lambda attempt: self._lay_out(scene, attempt))
 
     def step(self, action: Action) -> Step:
         """Advance one control tick; what exceeds the limits is clipped to them.
@@ -111,24 +80,6 @@ class ManiSkillEnv:
         row = checked_row(action, ACTION.size)
         self._advance(row)
         return self._outcome()
-
-    def observe(self, cameras: Sequence[str] = (), depth: bool = False) -> Observation:
-        """Sense now; only the named cameras are drawn.
-
-        Raises:
-            ConfigError: unknown camera.
-            InfraError: the pictures are empty.
-        """
-        known = [camera.name for camera in self._spec.cameras]
-        check_cameras(cameras, known)
-        images, depths, calibrations = {}, {}, {}
-        if cameras:
-            self._pictures.refresh()
-        for name in cameras:
-            images[name], metres, calibrations[name] = self._pictures.draw(name, depth)
-            if metres is not None:
-                depths[name] = metres
-        return Observation(self._proprio(), self.task.instruction, images, depths, calibrations)
 
     def snapshot(self) -> bytes:
         """Return the scene and all actions since; repeating them continues bit-exactly.
@@ -152,23 +103,6 @@ class ManiSkillEnv:
             self._advance(row)
         return self._outcome() if len(rows) else step
 
-    def pose(self) -> Array:
-        """Return what is needed to draw the present moment. Shape (N,)."""
-        return self._world.pose()
-
-    def show(self, pose: Array) -> None:
-        """Draw a logged `pose` from now on; physics is not continued.
-
-        Raises:
-            SpecMismatch: the pose has another length.
-        """
-        checked = checked_pose(pose, self.pose().size)
-        self._world.show(checked)
-
-    def landmarks(self) -> tuple[Landmark, ...]:
-        """Return every thing that instructions have a name for; simulator truth."""
-        return self._world.landmarks()
-
     def arm_model(self, index: int) -> ArmModel | None:
         """Return the kinematics of the arm, read from the running simulation."""
         return self._arm.model() if index == 0 else None
@@ -186,6 +120,18 @@ class ManiSkillEnv:
 
     # ------------------------------------------------------------------ internals
 
+    def _lay_out(self, scene: Scene, attempt: int) -> Step:
+        (seed,) = seeds_of(scene, tasks.INIT_COUNT, attempt)
+        self.task, self._scene, self._actions = scene.task, scene, []
+        engine.reset(self.inner, seed % _LARGEST_SEED)
+        self._take_hold()
+        for _ in range(SETTLE_STEPS):
+            engine.step(self.inner, engine_row(rest_row()))
+        return self._outcome()
+
+    def _refresh(self) -> None:
+        self._pictures.refresh()
+
     def _take_hold(self) -> None:
         """Find the arm, the things and the cameras, which every reset makes anew."""
         self._arm = Arm(self.inner)
@@ -200,13 +146,7 @@ class ManiSkillEnv:
 
     def _outcome(self) -> Step:
         success, lost = engine.outcome(self.inner)
-        return Step(
-            proprio=self._proprio(),
-            success=success,
-            terminated=success or lost,
-            truncated=not (success or lost) and len(self._actions) >= self.task.max_steps,
-            truth=self._world.truth(success),
-        )
+        return self._told(self._world.truth(success), success, len(self._actions), lost)
 
     def _proprio(self) -> Proprio:
         return Proprio(t=len(self._actions) / self._control_hz, arms=(self._arm.state(),))

@@ -6,9 +6,9 @@ They read simulator truth, as robosuite's do, and drive an environment in anothe
 from __future__ import annotations
 
 from zetta.runtime.core import Env, Motion
-from zetta.runtime.errors import ConfigError
-from zetta.sims.cube_expert import CubeExpert, Surveyed
+from zetta.sims.cube_expert import CubeExpert
 from zetta.sims.maniskill import tasks
+from zetta.sims.surveyed import no_expert, surveyed
 
 
 def expert_motion(env: Env, noise: float, seed: int) -> Motion:
@@ -22,18 +22,14 @@ def expert_motion(env: Env, noise: float, seed: int) -> Motion:
     Raises:
         ConfigError: there is no expert for this task.
     """
-    if not isinstance(env, Surveyed) or env.spec.name != "maniskill":
-        raise ConfigError(f"ManiSkill's experts drive its environments, not a {type(env).__name__}")
-    instruction = env.observe().instruction
+    own = surveyed(env, "maniskill", "ManiSkill")
+    instruction = own.observe().instruction
     known = {task.instruction: task.name for task in tasks.TASKS[tasks.SUITE]}
-    expert = CubeExpert(env, noise, seed)
+    expert = CubeExpert(own, noise, seed)
     match known.get(instruction, ""):
         case "PickCube-v1":
             return expert.carry("red cube", "green ball")
         case "StackCube-v1":
             return expert.stack("red cube", "green cube")
         case _:
-            raise ConfigError(
-                f"no scripted expert covers {instruction!r}; there is one for PickCube-v1 and one "
-                "for StackCube-v1"
-            )
+            raise no_expert(instruction, "PickCube-v1 and one for StackCube-v1")

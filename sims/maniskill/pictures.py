@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from zetta.runtime.core import Camera, CameraSpec, Image, read_only
 from zetta.runtime.errors import ConfigError, InfraError
-from zetta.sims.maniskill.engine import quiet
 from zetta.sims.maniskill.tasks import ManiSkillTask
+from zetta.sims.quiet import quiet
 
 SIZE: Final = 256
 SHADERS: Final = {"fast": "minimal", "full": "default"}

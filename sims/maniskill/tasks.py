@@ -12,9 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from zetta.runtime.core import Task
 from zetta.runtime.errors import ConfigError, suggest
-from zetta.sims.task_lists import nth, number_of
+from zetta.sims.task_lists import TaskLists
 
 INIT_COUNT: Final = 50
 """ManiSkill ships no initial states: `Init(k)` is the layout that the k-th of our seeds draws."""
@@ -72,11 +71,6 @@ TASKS: Mapping[str, tuple[ManiSkillTask, ...]] = {
 """By suite, in a fixed order: the index of a task is its place here."""
 
 
-def counts() -> Mapping[str, int]:
-    """Return the number of tasks by suite."""
-    return {suite: len(own) for suite, own in TASKS.items()}
-
-
 def listed(suite: str) -> tuple[ManiSkillTask, ...]:
     """Return the tasks of a suite; `maniskill:ID` is the suite of any one registered task.
 
@@ -97,30 +91,11 @@ def listed(suite: str) -> tuple[ManiSkillTask, ...]:
     return (ManiSkillTask(name, instruction, ANY_STEPS, robot=""),)
 
 
-def find(suite: str, index: int) -> ManiSkillTask:
-    """Return a task.
-
-    Raises:
-        ConfigError: unknown suite or index.
-    """
-    return nth(listed(suite), suite, index)
-
-
-def number(suite: str, name: str) -> int:
-    """Return the index of the task called `name`.
-
-    Raises:
-        ConfigError: unknown suite or name.
-    """
-    hint = f" (any other task that is registered: --suite {ANY}{name})"
-    return number_of(listed(suite), suite, name, TASKS, hint)
-
-
-def task(suite: str, index: int) -> Task:
-    """Return a task in the words of the runtime.
-
-    Raises:
-        ConfigError: unknown suite or index.
-    """
-    own = find(suite, index)
-    return Task(suite, index, own.instruction, own.max_steps)
+_LISTS: Final[TaskLists[ManiSkillTask]] = TaskLists(
+    TASKS,
+    listed,
+    lambda suite, own: own.max_steps,
+    TASKS,
+    lambda name: f" (any other task that is registered: --suite {ANY}{name})",
+)
+counts, find, number, task = _LISTS.counts, _LISTS.find, _LISTS.number, _LISTS.task

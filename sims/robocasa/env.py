@@ -6,24 +6,21 @@ translations and rotations are in the frame of the robot's base, 0.05 m and 0.5 
 Body quaternions of MuJoCo are wxyz, ours are xyzw; OpenGL pictures are upside down
 (`sims/libero/rendering.py` turns them).
 
-Physics are RoboCasa's own control step. After it, positions and contacts are brought up to the
-joints (`mj_step1`, which the next control step begins with anyway).
+`sims/mujoco_env.py` says how it is stepped.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
-
-import numpy as np
+from typing import Final
 
 from zetta.runtime.arm_model import ArmModel
 from zetta.runtime.core import (
     Action,
     Array,
-    CameraSpec,
     EnvSpec,
+    Image,
     Init,
     Landmark,
     Observation,
@@ -32,34 +29,26 @@ from zetta.runtime.core import (
     Scene,
     Step,
 )
-from zetta.runtime.errors import ConfigError, InfraError, SpecMismatch
+from zetta.runtime.errors import ConfigError, SpecMismatch
 from zetta.runtime.workspace import Box
-from zetta.sims.env_checks import (
-    check_cameras,
-    check_scene,
-    checked_pose,
-    checked_row,
-    drawn_from,
-    solved_from_the_start,
-)
-from zetta.sims.libero.rendering import Renderer, profile
+from zetta.sims.env_checks import check_scene, first_unsolved, seeds_of
+from zetta.sims.libero.rendering import Renderer
+from zetta.sims.mujoco_env import CONTROL_HZ, PICTURE_SIZE, MujocoEnv, profile_of
 from zetta.sims.robocasa import engine, tasks
 from zetta.sims.robocasa.robot import ACTION, MobileArm
 from zetta.sims.robocasa.world import KitchenWorld
 from zetta.sims.robosuite.snapshots import dump, load, world_of
+from zetta.sims.world_env import square_cameras
 
-CONTROL_HZ: Final = 20.0
-PICTURE_SIZE: Final = 256
 CAMERAS: Final[Mapping[str, str]] = {
     "agentview_left": "robot0_agentview_left",
     "agentview_right": "robot0_agentview_right",
     "wrist": "robot0_eye_in_hand",
 }
 """RoboCasa's cameras, by our names. The first two are fixed to the base and ride with it."""
-SAMPLING_TRIES: Final = 20
 
 
-class RobocasaEnv:
+class RobocasaEnv(MujocoEnv):
     """The environment of one task.
 
     Raises:
@@ -67,39 +56,29 @@ class RobocasaEnv:
         InfraError: RoboCasa cannot be built, or needs assets that are not there.
     """
 
+    _world: KitchenWorld
+
     def __init__(self, suite: str, index: int, render: str = "fast") -> None:
-        self.task = tasks.task(suite, index)
         self._own, split = tasks.find(suite, index), tasks.SPLITS[suite]
-        # Named after the simulator: a model of another simulator's pictures is bound to those.
-        self._profile = replace(profile(render), name=f"robocasa-{render}")
-        self.inner = engine.build(self._own, split, CONTROL_HZ)
-        """RoboCasa's own environment object, for scripted experts and truth."""
-        self._kitchens = tuple((int(a), int(b)) for a, b in self.inner.layout_and_style_ids)
+        look = profile_of("robocasa", render)
+        inner = engine.build(self._own, split, CONTROL_HZ)
+        spec = EnvSpec(
+            name="robocasa",
+            control_hz=CONTROL_HZ,
+            action=ACTION,
+            cameras=square_cameras(CAMERAS, PICTURE_SIZE),
+            arms=("panda",),
+            render_profile=look.name,
+            versions=engine.versions(split),
+        )
+        super().__init__(tasks.task(suite, index), inner, spec, look, CAMERAS)
+        self._kitchens = tuple((int(a), int(b)) for a, b in inner.layout_and_style_ids)
         """Those of the split that RoboCasa does not exclude for this task."""
-        self._renderer: Renderer | None = None
         self._stale = False
         """The scene was built anew since the renderer last drew."""
         self._scene: Scene | None = None
         self._fresh: Step | None = None
         """What the reset came to; None once something was done since."""
-        self._tick = 0
-        self._spec = EnvSpec(
-            name="robocasa",
-            control_hz=CONTROL_HZ,
-            action=ACTION,
-            cameras=tuple(
-                CameraSpec(n, PICTURE_SIZE, PICTURE_SIZE, "wrist" if n == "wrist" else "world")
-                for n in CAMERAS
-            ),
-            arms=("panda",),
-            render_profile=self._profile.name,
-            versions=engine.versions(split),
-        )
-
-    @property
-    def spec(self) -> EnvSpec:
-        """Conventions, cameras and versions."""
-        return self._spec
 
     def instruction(self, scene: Scene) -> str:
         """Return how RoboCasa words the task in `scene`, into which the world is put.
@@ -123,13 +102,9 @@ class RobocasaEnv:
             self._scene = scene
             self.task = replace(scene.task, instruction=self.task.instruction)
             return self._fresh
-        for attempt in range(SAMPLING_TRIES):
-            self._lay_out(scene, attempt)
-            step = self._outcome()
-            if not step.success:
-                self._fresh = step
-                return step
-        raise solved_from_the_start(scene)
+        step = first_unsolved(scene, lambda attempt: self._lay_out(scene, attempt))
+        self._fresh = step
+        return step
 
     def step(self, action: Action) -> Step:
         """Advance one control tick (0.05 s); what exceeds the limits is clipped to them.
@@ -137,16 +112,11 @@ class RobocasaEnv:
         Raises:
             SpecMismatch: the action has the wrong length or is not finite.
             ConfigError: nothing was reset yet.
+            InfraError: the simulation became unstable.
         """
-        row = checked_row(action, self._spec.action.size)
         self._laid_out()
         self._fresh = None
-        self.inner.step(self._arm.engine_row(row))
-        self._catch_up()
-        if not np.isfinite(self._data.qpos).all():
-            raise InfraError("the simulation became unstable (joint positions are not finite)")
-        self._tick += 1
-        return self._outcome()
+        return super().step(action)
 
     def observe(self, cameras: Sequence[str] = (), depth: bool = False) -> Observation:
         """Sense now; only the named cameras are drawn.
@@ -154,11 +124,17 @@ class RobocasaEnv:
         Raises:
             ConfigError: unknown camera, or nothing was reset yet.
         """
-        check_cameras(cameras, CAMERAS)
         self._laid_out()
-        named = {name: CAMERAS[name] for name in cameras}
-        sights = self._drawing().look(named, PICTURE_SIZE, depth) if named else ({}, {}, {})
-        return Observation(self._proprio(), self.task.instruction, *sights)
+        return super().observe(cameras, depth)
+
+    def picture(self, camera: str, height: int, width: int) -> Image | None:
+        """Draw what a camera sees, at any size. Shape (height, width, 3).
+
+        Raises:
+            ConfigError: unknown camera, or nothing was reset yet.
+        """
+        self._laid_out()
+        return super().picture(camera, height, width)
 
     def snapshot(self) -> bytes:
         """Return the complete state; restoring it continues bit-exactly."""
@@ -183,13 +159,13 @@ class RobocasaEnv:
         self._fresh = None
         self._tick, self.task = load(self.inner, snapshot, self.task, [])
         self._scene = replace(scene, task=self.task)
-        self._catch_up()
+        self._moved()
         return self._outcome()
 
     def pose(self) -> Array:
         """Return what is needed to draw the present moment of this scene. Shape (N,)."""
         self._laid_out()
-        return self._world.pose()
+        return super().pose()
 
     def show(self, pose: Array) -> None:
         """Draw a logged `pose` of this scene from now on; physics is not continued.
@@ -197,15 +173,13 @@ class RobocasaEnv:
         Raises:
             SpecMismatch: the pose has another length.
         """
-        checked = checked_pose(pose, self.pose().size)
         self._fresh = None
-        self._world.show(checked)
-        self._catch_up()
+        super().show(pose)
 
     def landmarks(self) -> tuple[Landmark, ...]:
         """Return every thing that instructions have a name for; simulator truth."""
         self._laid_out()
-        return self._world.landmarks()
+        return super().landmarks()
 
     def arm_model(self, index: int) -> ArmModel | None:
         """Return the kinematics of the arm, its base where the robot stands now."""
@@ -219,23 +193,16 @@ class RobocasaEnv:
 
     def close(self) -> None:
         """Release the renderer and the simulation; calling it again does nothing."""
-        if self._renderer is not None:
-            self._renderer.close()
-            self._renderer = None
-        if self.inner is not None:
-            if self._scene is not None:
-                self.inner.close()
-            self.inner = None
+        if self._scene is None:
+            self.inner = None  # of a kitchen that stands nowhere there is nothing to close
+        super().close()
 
     # ------------------------------------------------------------------ internals
 
-    def _lay_out(self, scene: Scene, attempt: int) -> None:
+    def _lay_out(self, scene: Scene, attempt: int) -> Step:
         """Build the world of a scene; the same one after any history."""
         self._fresh, self._scene = None, None  # half a world is none
-        seeds = np.random.SeedSequence(
-            [*drawn_from(scene.layout, scene.seed, tasks.INIT_COUNT), attempt]
-        )
-        seed, draw = (int(n) for n in seeds.generate_state(2))
+        seed, draw = seeds_of(scene, tasks.INIT_COUNT, attempt, 2)
         pair = self._kitchens[draw % len(self._kitchens)]
         if isinstance(scene.layout, Init) and len(self._kitchens) <= tasks.INIT_COUNT:
             pair = self._kitchens[scene.layout.k % len(self._kitchens)]  # each one equally often
@@ -245,7 +212,8 @@ class RobocasaEnv:
         said = str(self.inner.get_ep_meta()["lang"]).strip()
         self.task = replace(scene.task, instruction=said or scene.task.instruction)
         self._scene = scene
-        self._catch_up()
+        self._moved()
+        return self._outcome()
 
     def _same_start(self, scene: Scene) -> bool:
         held = self._scene
@@ -256,35 +224,17 @@ class RobocasaEnv:
             raise ConfigError("a kitchen is laid out by its scene; call reset first")
         return self._scene
 
-    def _catch_up(self) -> None:
-        import mujoco
-
-        mujoco.mj_step1(self.inner.sim.model._model, self._data)
-
-    @property
-    def _data(self) -> Any:
-        return self.inner.sim.data._data
-
-    def _outcome(self) -> Step:
-        truth = self._world.truth()
-        success = all(truth.predicates.values())
-        return Step(
-            proprio=self._proprio(),
-            success=success,
-            terminated=success,
-            truncated=not success and self._tick >= self.task.max_steps,
-            truth=truth,
-        )
+    def _engine_row(self, row: Action) -> Action:
+        return self._arm.engine_row(row)
 
     def _proprio(self) -> Proprio:
         return Proprio(self._tick / CONTROL_HZ, self._arm.states(), self._arm.base())
 
     def _drawing(self) -> Renderer:
-        model = self.inner.sim.model._model
         if self._renderer is None:
-            self._renderer = Renderer(model, self._data, self._profile, PICTURE_SIZE)
+            self._renderer = Renderer(self._model, self._data, self._profile, PICTURE_SIZE)
         elif self._stale:
-            self._renderer.become(model, self._data)
+            self._renderer.become(self._model, self._data)
         if self._stale:
             self._stale = False
             self._renderer.check(CAMERAS.values(), PICTURE_SIZE)

@@ -7,14 +7,14 @@ drive an environment in another process as well.
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import Final, Protocol, runtime_checkable
+from typing import Final
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from zetta.runtime.core import Action, Array, Env, Landmark, Look, Motion, Outcome, Sense
-from zetta.runtime.errors import ConfigError
 from zetta.sims.robocasa.robot import ACTION, REST
+from zetta.sims.surveyed import Surveyed, no_expert, surveyed
 
 NEAR_M, NEAR_RAD = 0.01, 0.08
 PATIENCE: Final = 100
@@ -35,15 +35,6 @@ _UP: Final = np.array([0.0, 0.0, 1.0])
 _Way = Generator[Action | Look, Sense, Sense]
 
 
-@runtime_checkable
-class Surveyed(Env, Protocol):
-    """An environment that tells where every named thing is."""
-
-    def landmarks(self) -> tuple[Landmark, ...]:
-        """Return simulator truth about every named thing of the scene."""
-        ...
-
-
 def expert_motion(env: Env, noise: float, seed: int) -> Motion:
     """Return the expert of the task that `env` has been reset to.
 
@@ -55,10 +46,9 @@ def expert_motion(env: Env, noise: float, seed: int) -> Motion:
     Raises:
         ConfigError: there is no expert for this task.
     """
-    if not isinstance(env, Surveyed) or env.spec.name != "robocasa":
-        raise ConfigError(f"robocasa's experts drive its environments, not a {type(env).__name__}")
-    said = env.observe().instruction.lower()
-    expert = _Expert(env, noise, np.random.default_rng(seed))
+    own = surveyed(env, "robocasa", "RoboCasa")
+    said = own.observe().instruction.lower()
+    expert = _Expert(own, noise, np.random.default_rng(seed))
     doors = {
         ("open", "drawer"): expert.pull,
         ("close", "drawer"): expert.push,
@@ -67,10 +57,7 @@ def expert_motion(env: Env, noise: float, seed: int) -> Motion:
     for (verb, part), motion in doors.items():
         if said.startswith(verb) and part in said and expert.handles():
             return motion()
-    raise ConfigError(
-        f"no scripted expert covers {said!r}; there are ones for OpenDrawer, CloseDrawer and "
-        "CloseCabinet"
-    )
+    raise no_expert(said, "OpenDrawer, for CloseDrawer and for CloseCabinet")
 
 
 class _Expert:

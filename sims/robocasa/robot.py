@@ -14,6 +14,7 @@ import numpy as np
 
 from zetta.runtime.core import Action, ActionSpec, Array, read_only
 from zetta.runtime.workspace import Box
+from zetta.sims.boxes import room_before
 from zetta.sims.robosuite.arms import COLUMNS, Arms
 from zetta.sims.robosuite.tasks import RobosuiteTask
 
@@ -72,8 +73,4 @@ class MobileArm(Arms):
         model = self.model(index)
         if model is None:
             return None
-        base = model.T_world_base
-        ends = [[a, s * _ASIDE, 0.0] for a in _AHEAD for s in (-1, 1)]
-        corners = np.array(ends) @ base[:3, :3].T + base[:3, 3]
-        low, high = np.round(corners.min(axis=0), 3), np.round(corners.max(axis=0), 3)
-        return Box((float(low[0]), float(low[1]), _LOW), (float(high[0]), float(high[1]), _HIGH))
+        return room_before(model.T_world_base, _AHEAD, _ASIDE, (_LOW, _HIGH))

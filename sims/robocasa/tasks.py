@@ -14,10 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
-from zetta.runtime.core import Task
-from zetta.sims.task_lists import nth, number_of, suite_of
+from zetta.sims.task_lists import TaskLists, suite_of
 
 INIT_COUNT = 50
 """RoboCasa ships no initial states: `Init(k)` is the scene that the k-th of our seeds draws."""
@@ -78,38 +77,13 @@ SPLITS: Mapping[str, Split] = {
 """Whence a suite has its kitchens and objects."""
 
 
-def counts() -> Mapping[str, int]:
-    """Return the number of tasks by suite."""
-    return {suite: len(listed) for suite, listed in TASKS.items()}
-
-
-def find(suite: str, index: int) -> RobocasaTask:
-    """Return a task.
-
-    Raises:
-        ConfigError: unknown suite or index.
-    """
-    return nth(suite_of(TASKS, suite, "robocasa"), suite, index)
-
-
-def number(suite: str, name: str) -> int:
-    """Return the index of the task called `name`.
-
-    Raises:
-        ConfigError: unknown suite or name.
-    """
-    elsewhere = {"robocasa_target": ATOMIC}
-    return number_of(suite_of(TASKS, suite, "robocasa"), suite, name, elsewhere)
-
-
-def task(suite: str, index: int) -> Task:
-    """Return a task in the words of the runtime.
-
-    Raises:
-        ConfigError: unknown suite or index.
-    """
-    own = find(suite, index)
-    return Task(suite, index, own.instruction, own.max_steps)
+_LISTS: Final[TaskLists[RobocasaTask]] = TaskLists(
+    TASKS,
+    lambda suite: suite_of(TASKS, suite, "robocasa"),
+    lambda suite, own: own.max_steps,
+    {"robocasa_target": ATOMIC},
+)
+counts, find, number, task = _LISTS.counts, _LISTS.find, _LISTS.number, _LISTS.task
 
 
 def kitchens(split: Split) -> tuple[tuple[int, int], ...]:

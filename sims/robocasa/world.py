@@ -13,10 +13,10 @@ import numpy as np
 
 from zetta.runtime.core import Array, Landmark, Truth, read_only
 from zetta.sims.boxes import narrow_box
+from zetta.sims.mujoco_bodies import corners, geoms_of, poses
 
 _ROBOT = ("robot0_", "gripper0_", "mobilebase0_")
 _VISUAL_GROUP = 1
-_CORNERS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], np.float64)
 
 
 class KitchenWorld:
@@ -37,11 +37,7 @@ class KitchenWorld:
         """Return where everything is, and whether the goal holds."""
         data = self._data
         return Truth(
-            objects={
-                # wxyz -> xyzw
-                name: read_only(np.concatenate([data.xpos[b], np.roll(data.xquat[b], -1)]))
-                for name, b in self._bodies.items()
-            },
+            objects=poses(data, self._bodies),
             predicates={f"solved {self._name}": bool(self._inner._check_success())},
             joints={name: float(data.qpos[address]) for name, address in self._joints},
         )
@@ -110,27 +106,12 @@ class KitchenWorld:
 
     def _geoms(self, body: int) -> list[int]:
         """Return the visible geoms of a body and its parts."""
-        below = {body}
-        for child in range(body + 1, self._model.nbody):
-            if int(self._model.body_parentid[child]) in below:
-                below.add(child)
-        return [
-            g
-            for g in range(self._model.ngeom)
-            if int(self._model.geom_bodyid[g]) in below
-            and self._model.geom_group[g] == _VISUAL_GROUP
-            and self._model.geom_rgba[g, 3] > 0.0
-        ]
+        seen = geoms_of(self._model, body, _VISUAL_GROUP)
+        return [geom for geom in seen if self._model.geom_rgba[geom, 3] > 0.0]
 
     def _points(self, geoms: list[int]) -> Array:
         """Return corners of the boxes about geoms. Shape (8 * len(geoms), 3)."""
-        points = np.empty((0, 3))
-        for geom in geoms:
-            box = self._model.geom_aabb[geom]
-            turn = self._data.geom_xmat[geom].reshape(3, 3)
-            corners = (box[:3] + _CORNERS * box[3:]) @ turn.T + self._data.geom_xpos[geom]
-            points = np.concatenate([points, corners])
-        return points
+        return corners(self._model, self._data, geoms)
 
 
 def _door_name(joint: str) -> str:

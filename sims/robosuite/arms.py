@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from zetta.runtime.arm_model import ArmModel
-from zetta.runtime.core import Action, ActionSpec, ArmState, Array, read_only
-from zetta.runtime.workspace import Box, Point
+from zetta.runtime.core import Action, ActionSpec, ArmState, read_only
+from zetta.runtime.workspace import Box
 from zetta.sims import mujoco_chain
+from zetta.sims.boxes import room_before
 from zetta.sims.robosuite.tasks import RobosuiteTask
 
 COLUMNS = 7
@@ -67,12 +68,9 @@ class Arms:
         model = self.model(index)
         if model is None:
             return None
-        base = model.T_world_base
-        ends = [[a, s * _ASIDE, 0.0] for a in _AHEAD for s in (-1, 1)]
-        corners = np.array(ends) @ base[:3, :3].T + base[:3, 3]
-        low, high = corners.min(axis=0), corners.max(axis=0)
-        low[2], high[2] = self._task.ground + _CLEAR, self._task.ground + _HEIGHT
-        return Box(_corner(np.round(low, 3)), _corner(np.round(high, 3)))
+        ground = self._task.ground
+        heights = round(ground + _CLEAR, 3), round(ground + _HEIGHT, 3)
+        return room_before(model.T_world_base, _AHEAD, _ASIDE, heights)
 
     def _state(self, index: int) -> ArmState:
         robot, data = self._robots[index], self._data
@@ -88,8 +86,3 @@ class Arms:
             gripper_opening=max(0.0, opening),
             gripper_velocity=velocity,
         )
-
-
-def _corner(numbers: Array) -> Point:
-    x, y, z = (float(n) for n in numbers)
-    return x, y, z

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from zetta.runtime.core import Env, Motion
-from zetta.runtime.errors import ConfigError
-from zetta.sims.cube_expert import CubeExpert, Surveyed
+from zetta.sims.cube_expert import CubeExpert
 from zetta.sims.robosuite import tasks
+from zetta.sims.surveyed import no_expert, surveyed
 
 
 def expert_motion(env: Env, noise: float, seed: int) -> Motion:
@@ -19,18 +19,14 @@ def expert_motion(env: Env, noise: float, seed: int) -> Motion:
     Raises:
         ConfigError: there is no expert for this task.
     """
-    if not isinstance(env, Surveyed) or env.spec.name != "robosuite":
-        raise ConfigError(f"robosuite's experts drive its environments, not a {type(env).__name__}")
-    instruction = env.observe().instruction
+    own = surveyed(env, "robosuite", "robosuite")
+    instruction = own.observe().instruction
     known = {task.instruction: task.name for task in tasks.TASKS[tasks.ONE_ARM]}
-    expert = CubeExpert(env, noise, seed)
+    expert = CubeExpert(own, noise, seed)
     match known.get(instruction, ""):
         case "Lift":
             return expert.lift("red cube")
         case "Stack":
             return expert.stack("red cube", "green cube")
         case _:
-            raise ConfigError(
-                f"no scripted expert covers {instruction!r}; there is one for Lift and one for "
-                "Stack"
-            )
+            raise no_expert(instruction, "Lift and one for Stack")

@@ -9,31 +9,21 @@ wiped, which nuts have been on their pegs).
 
 from __future__ import annotations
 
-import hashlib
-import io
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from zetta.runtime.archives import UNREADABLE
 from zetta.runtime.core import Task
-from zetta.runtime.errors import SpecMismatch
+from zetta.sims.mujoco_state import identity, integration_state
+from zetta.sims.snapshot_archive import check_made_by, checked_task, pack, unpack
 
 _VERSION = 1
+_KIND = "robosuite snapshot"
 _ALIASES = ("initial_ref_pos", "initial_ref_ori_mat")
 """Names that a controller gives to places it knows by another name, and never reads."""
 _MODEL_FIELDS = ("body_pos", "body_quat", "geom_rgba", "site_rgba")
-
-
-def model_digest(model: Any) -> str:
-    """Return the SHA-256 of what a compiled model is made of; placement and colours apart."""
-    digest = hashlib.sha256()
-    for part in (model.names, model.jnt_type, model.geom_size, model.body_mass, model.mesh_facenum):
-        digest.update(np.ascontiguousarray(part).tobytes() if hasattr(part, "dtype") else part)
-    return digest.hexdigest()
 
 
 def dump(inner: Any, tick: int, task: Task, world: Mapping[str, Any] | None = None) -> bytes:
@@ -41,12 +31,8 @@ def dump(inner: Any, tick: int, task: Task, world: Mapping[str, Any] | None = No
 
     `world` is what the compiled model was made from, where that changes with the scene.
     """
-    import mujoco
-
     model, data = inner.sim.model._model, inner.sim.data._data
-    kind = mujoco.mjtState.mjSTATE_INTEGRATION
-    state = np.empty(mujoco.mj_stateSize(model, kind))
-    mujoco.mj_getState(model, data, state, kind)
+    state = integration_state(model, data)
     arrays = {"state": state, **{name: getattr(model, name) for name in _MODEL_FIELDS}}
     scalars: dict[str, bool | int | float | str | None] = {}
     for owner, holder in _holders(inner):
@@ -62,16 +48,14 @@ def dump(inner: Any, tick: int, task: Task, world: Mapping[str, Any] | None = No
             elif value is None or isinstance(value, (bool, int, float, str)):
                 scalars[key] = value
     head = {
-        **_expected(model),
+        **identity(_VERSION, model),
         "tick": tick,
         "task": asdict(task),
         "world": dict(world or {}),
         "scalars": scalars,
         "wiped": sorted(marker.name for marker in getattr(inner, "wiped_markers", ())),
     }
-    buffer = io.BytesIO()
-    np.savez(buffer, head=np.frombuffer(json.dumps(head).encode(), np.uint8), **arrays)
-    return buffer.getvalue()
+    return pack(head, arrays)
 
 
 def world_of(snapshot: bytes) -> Mapping[str, Any]:
@@ -80,7 +64,7 @@ def world_of(snapshot: bytes) -> Mapping[str, Any]:
     Raises:
         SpecMismatch: it is no snapshot.
     """
-    return dict(_read(snapshot)[0].get("world", {}))
+    return dict(unpack(snapshot, _KIND)[0].get("world", {}))
 
 
 def load(inner: Any, snapshot: bytes, task: Task, markers: list[Any]) -> tuple[int, Task]:
@@ -95,18 +79,9 @@ def load(inner: Any, snapshot: bytes, task: Task, markers: list[Any]) -> tuple[i
     import mujoco
 
     model, data = inner.sim.model._model, inner.sim.data._data
-    head, arrays = _read(snapshot)
-    for name, value in _expected(model).items():
-        if head.get(name) != value:
-            raise SpecMismatch(
-                f"the snapshot has {name} {head.get(name)!r}, this environment {value!r}"
-            )
-    taken = Task(**head["task"])
-    if (taken.suite, taken.index) != (task.suite, task.index):
-        raise SpecMismatch(
-            f"the snapshot is of {taken.suite}#{taken.index}, this environment is "
-            f"{task.suite}#{task.index}"
-        )
+    head, arrays = unpack(snapshot, _KIND)
+    check_made_by(head, identity(_VERSION, model))
+    taken = checked_task(head, task)
     for name in _MODEL_FIELDS:
         getattr(model, name)[:] = arrays[name]
     mujoco.mj_setState(model, data, arrays["state"], mujoco.mjtState.mjSTATE_INTEGRATION)
@@ -135,21 +110,3 @@ def _holders(inner: Any) -> Iterator[tuple[str, Any]]:
             yield f"force{i}.{name}", buffer
     for name, fixture in getattr(inner, "fixtures", {}).items():
         yield f"fixture.{name}", fixture
-
-
-def _expected(model: Any) -> dict[str, Any]:
-    import mujoco
-
-    return {"version": _VERSION, "mujoco": mujoco.__version__, "model": model_digest(model)}
-
-
-def _read(snapshot: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
-    try:
-        with np.load(io.BytesIO(snapshot), allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-        return json.loads(arrays.pop("head").tobytes()), arrays
-    except (*UNREADABLE, AttributeError) as error:
-        raise SpecMismatch(
-            f"got {len(snapshot)} bytes that are no robosuite snapshot; pass what snapshot() "
-            "returned"
-        ) from error

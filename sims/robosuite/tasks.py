@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
-from zetta.runtime.core import Task
-from zetta.sims.task_lists import nth, number_of, suite_of
+from zetta.sims.task_lists import TaskLists, suite_of
 
 INIT_COUNT = 50
 """robosuite ships no initial states: `Init(k)` is the layout that the k-th of our seeds draws."""
@@ -112,34 +112,10 @@ def arms_of(suite: str) -> tuple[str, ...]:
     return ("panda",) if suite == ONE_ARM else ("right", "left")
 
 
-def counts() -> Mapping[str, int]:
-    """Return the number of tasks by suite."""
-    return {suite: len(listed) for suite, listed in TASKS.items()}
-
-
-def find(suite: str, index: int) -> RobosuiteTask:
-    """Return a task.
-
-    Raises:
-        ConfigError: unknown suite or index.
-    """
-    return nth(suite_of(TASKS, suite, "robosuite"), suite, index)
-
-
-def number(suite: str, name: str) -> int:
-    """Return the index of the task called `name`.
-
-    Raises:
-        ConfigError: unknown suite or name.
-    """
-    return number_of(suite_of(TASKS, suite, "robosuite"), suite, name, TASKS)
-
-
-def task(suite: str, index: int) -> Task:
-    """Return a task in the words of the runtime.
-
-    Raises:
-        ConfigError: unknown suite or index.
-    """
-    own = find(suite, index)
-    return Task(suite, index, own.instruction, own.max_steps)
+_LISTS: Final[TaskLists[RobosuiteTask]] = TaskLists(
+    TASKS,
+    lambda suite: suite_of(TASKS, suite, "robosuite"),
+    lambda suite, own: own.max_steps,
+    TASKS,
+)
+counts, find, number, task = _LISTS.counts, _LISTS.find, _LISTS.number, _LISTS.task

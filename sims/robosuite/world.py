@@ -15,12 +15,12 @@ import numpy as np
 
 from zetta.runtime.core import Array, Landmark, Truth, read_only
 from zetta.sims.boxes import narrow_box
+from zetta.sims.mujoco_bodies import corners, geoms_of, poses
 from zetta.sims.robosuite.tasks import RobosuiteTask
 
 _VISUAL = "Visual"
 """Beginning of names of pictures that show where a thing belongs."""
 _COLLISION_GROUP = 0
-_CORNERS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], np.float64)
 
 
 class RobosuiteWorld:
@@ -55,11 +55,7 @@ class RobosuiteWorld:
         """Return where everything is, and which goals hold."""
         data = self._data
         return Truth(
-            objects={
-                # wxyz -> xyzw
-                name: read_only(np.concatenate([data.xpos[b], np.roll(data.xquat[b], -1)]))
-                for name, b in self._bodies.items()
-            },
+            objects=poses(data, self._bodies),
             predicates=self._predicates(),
             joints={
                 name: float(data.qpos[self._model.joint(name).qposadr[0]]) for name in self._joints
@@ -117,18 +113,4 @@ class RobosuiteWorld:
 
     def _points(self, body: int) -> Array:
         """Return corners of the boxes about the collision geoms of a body and its parts."""
-        model, data = self._model, self._data
-        below = {body}
-        for child in range(body + 1, model.nbody):
-            if int(model.body_parentid[child]) in below:
-                below.add(child)
-        points = []
-        for geom in range(model.ngeom):
-            if int(model.geom_bodyid[geom]) not in below:
-                continue
-            if model.geom_group[geom] != _COLLISION_GROUP:
-                continue
-            box = model.geom_aabb[geom]
-            corners = box[:3] + _CORNERS * box[3:]
-            points.append(corners @ data.geom_xmat[geom].reshape(3, 3).T + data.geom_xpos[geom])
-        return np.concatenate(points)
+        return corners(self._model, self._data, geoms_of(self._model, body, _COLLISION_GROUP))

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import io
 import os
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -25,6 +23,7 @@ import numpy as np
 
 from zetta.runtime.errors import InfraError
 from zetta.sims.libero.scratch import scratch_folder
+from zetta.sims.quiet import global_numpy_seed, quiet
 from zetta.sims.robotwin import panda, sight, stand_ins
 from zetta.sims.robotwin.tasks import RobotwinTask, Setting, Suite
 
@@ -75,7 +74,7 @@ class Engine:
             InfraError: assets or packages are missing.
         """
         robot = _two_pandas() if suite.setting == "blocks" else _own_robot(_assets_root(own, suite))
-        with _quiet():
+        with quiet(errors=True):
             os.environ.setdefault("MPLCONFIGDIR", str(scratch_folder("matplotlib")))
             stand_ins.install()
             self.shader = sight.choose_shader()
@@ -95,8 +94,8 @@ class Engine:
         unstable = import_module("robotwin.envs.utils.create_actor").UnStableError
         robots = import_module("robotwin.envs.robot.robot").Robot
         with (
-            _quiet(),
-            _numpy_seed(seed),
+            quiet(errors=True),
+            global_numpy_seed(seed),
             _planning(robots, self._plans),
             sight.watched(PLAN_S, "making a world"),
         ):
@@ -113,13 +112,13 @@ class Engine:
     def move(self, action: np.ndarray[Any, Any], kind: str) -> bool:
         """Carry out one planned motion of RoboTwin; say whether the goal held on its way."""
         self.task.eval_success = False
-        with _quiet(), sight.watched(PLAN_S, "RoboTwin's planner"):
+        with quiet(errors=True), sight.watched(PLAN_S, "RoboTwin's planner"):
             self.task.take_action(action, action_type=kind)
         return bool(self.task.eval_success)
 
     def close(self) -> None:
         """Let the world go."""
-        with _quiet(), contextlib.suppress(AttributeError):
+        with quiet(errors=True), contextlib.suppress(AttributeError):
             self.task.close_env()
 
     def versions(self) -> dict[str, str]:
@@ -308,28 +307,3 @@ def _guarded(plan: Callable[..., Any], where: Callable[[], Any]) -> Callable[...
             return _HELD
 
     return guarded
-
-
-# --------------------------------------------------------------------------- quiet
-
-
-@contextlib.contextmanager
-def _numpy_seed(seed: int) -> Iterator[None]:
-    saved = np.random.get_state()
-    np.random.seed(seed % 2**32)
-    try:
-        yield
-    finally:
-        np.random.set_state(saved)
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep RoboTwin's progress and tracebacks of optional imports out of the log."""
-    with (
-        warnings.catch_warnings(),
-        contextlib.redirect_stdout(io.StringIO()),
-        contextlib.redirect_stderr(io.StringIO()),
-    ):
-        warnings.simplefilter("ignore")
-        yield

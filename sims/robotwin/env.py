@@ -9,48 +9,35 @@ actions, each as the 0.06 s that it stands for in a demonstration, whatever it t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from zetta.runtime.arm_model import ArmModel
-from zetta.runtime.core import (
-    Action,
-    Array,
-    EnvSpec,
-    Init,
-    Landmark,
-    Observation,
-    Proprio,
-    Scene,
-    Step,
-)
+from zetta.runtime.core import Action, EnvSpec, Init, Proprio, Scene, Step
 from zetta.runtime.errors import ConfigError, InfraError, suggest
 from zetta.runtime.workspace import Box
-from zetta.sims.env_checks import (
-    check_cameras,
-    check_scene,
-    checked_pose,
-    checked_row,
-)
+from zetta.sims.env_checks import SAMPLING_TRIES, check_scene, checked_row
 from zetta.sims.repetitions import dump, load
 from zetta.sims.robotwin import tasks
 from zetta.sims.robotwin.arms import Arms
 from zetta.sims.robotwin.engine import Engine, Unusable
-from zetta.sims.robotwin.pictures import CAMERAS, Pictures, camera_specs
+from zetta.sims.robotwin.pictures import Pictures, camera_specs
 from zetta.sims.robotwin.world import RobotwinWorld
+from zetta.sims.sapien_env import SapienEnv
 
-SAMPLING_TRIES: Final = 20
 PROFILES: Final = ("fast", "full")
 """Both draw as the device can; RoboTwin has one look."""
 
 
-class RobotwinEnv:
+class RobotwinEnv(SapienEnv):
     """The environment of one task.
 
     Raises:
         ConfigError: unknown suite, task or render profile.
         InfraError: RoboTwin cannot be built, or its assets are missing.
     """
+
+    _world: RobotwinWorld
+    _pictures: Pictures
 
     def __init__(self, suite: str, index: int, render: str = "fast") -> None:
         if render not in PROFILES:
@@ -72,11 +59,6 @@ class RobotwinEnv:
             render_profile=f"robotwin-{self.engine.shader}",
             versions=self.engine.versions(),
         )
-
-    @property
-    def spec(self) -> EnvSpec:
-        """Conventions, cameras and versions."""
-        return self._spec
 
     def reset(self, scene: Scene) -> Step:
         """Make the world of `scene`, everything in it at rest.
@@ -103,21 +85,6 @@ class RobotwinEnv:
         solved = self._act(row)
         return self._outcome(solved)
 
-    def observe(self, cameras: Sequence[str] = (), depth: bool = False) -> Observation:
-        """Sense now; only the named cameras are drawn.
-
-        Raises:
-            ConfigError: unknown camera.
-            InfraError: this machine draws no pictures.
-        """
-        check_cameras(cameras, CAMERAS)
-        images, depths, calibrations = {}, {}, {}
-        for name in cameras:
-            images[name], metres, calibrations[name] = self._pictures.draw(name, depth)
-            if metres is not None:
-                depths[name] = metres
-        return Observation(self._proprio(), self.task.instruction, images, depths, calibrations)
-
     def snapshot(self) -> bytes:
         """Return how the world came to be; restoring it continues bit-exactly."""
         return dump(self._scene, self._done, dict(self._spec.versions))
@@ -134,24 +101,6 @@ class RobotwinEnv:
         for row in rows:
             solved = self._act(row)
         return self._outcome(solved)
-
-    def pose(self) -> Array:
-        """Return what is needed to draw the present moment. Shape (N,)."""
-        return self._world.pose()
-
-    def show(self, pose: Array) -> None:
-        """Draw a logged `pose` from now on; physics is not continued.
-
-        Raises:
-            SpecMismatch: the pose has another length.
-        """
-        checked = checked_pose(pose, self.pose().size)
-        self._world.show(checked)
-        self._pictures.stale()
-
-    def landmarks(self) -> tuple[Landmark, ...]:
-        """Return every thing that instructions have a name for; simulator truth."""
-        return self._world.landmarks()
 
     def arm_model(self, index: int) -> ArmModel | None:
         """Return the kinematics of an arm, read from the running simulation."""
@@ -189,6 +138,9 @@ class RobotwinEnv:
         self._arms = Arms(self.engine.task)
         self._pictures = Pictures(self.engine.task, self.engine.shader)
 
+    def _moved(self) -> None:
+        self._pictures.stale()
+
     def _act(self, row: Action) -> bool | None:
         """Carry out a row; return whether the goal held, None where it is asked for afterwards."""
         self._pictures.stale()
@@ -202,14 +154,7 @@ class RobotwinEnv:
 
     def _outcome(self, solved: bool | None = None) -> Step:
         truth = self._world.truth(solved)
-        success = all(truth.predicates.values())
-        return Step(
-            proprio=self._proprio(),
-            success=success,
-            terminated=success,
-            truncated=not success and len(self._done) >= self.task.max_steps,
-            truth=truth,
-        )
+        return self._told(truth, all(truth.predicates.values()), len(self._done))
 
     def _proprio(self) -> Proprio:
         return Proprio(t=len(self._done) / self._hz, arms=self._arms.states())

@@ -8,15 +8,15 @@ waypoints of the hand, which RoboTwin's planner turns into motions.
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import Final, Protocol, runtime_checkable
+from typing import Final
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from zetta.runtime.core import Action, Array, Env, Landmark, Look, Motion, Outcome, Sense
-from zetta.runtime.errors import ConfigError
 from zetta.sims.robotwin import tasks
 from zetta.sims.robotwin.tasks import ARMS
+from zetta.sims.surveyed import Surveyed, landmark, no_expert, surveyed
 
 ABOVE_M: Final = 0.10
 """Height over a thing from which it is approached, and to which it is lifted."""
@@ -36,15 +36,6 @@ _QUARTER: Final = np.pi / 2
 _Way = Generator[Action | Look, Sense, None]
 
 
-@runtime_checkable
-class Surveyed(Env, Protocol):
-    """An environment that tells where every named thing is."""
-
-    def landmarks(self) -> tuple[Landmark, ...]:
-        """Return simulator truth about every named thing of the scene."""
-        ...
-
-
 def expert_motion(env: Env, noise: float, seed: int) -> Motion:
     """Return the expert of the task that `env` has been reset to.
 
@@ -56,20 +47,16 @@ def expert_motion(env: Env, noise: float, seed: int) -> Motion:
     Raises:
         ConfigError: there is no expert for this task.
     """
-    if not isinstance(env, Surveyed) or env.spec.name != "robotwin":
-        raise ConfigError(f"RoboTwin's experts drive its environments, not a {type(env).__name__}")
-    instruction = env.observe().instruction
+    own = surveyed(env, "robotwin", "RoboTwin")
+    instruction = own.observe().instruction
     known = {t.instruction: t.name for t in tasks.tasks_of("robotwin_blocks")}
     name, names = known.get(instruction, ""), env.spec.action.names
     if name not in tasks.BLOCKS or f"{ARMS[0]}_rx" not in names:
-        raise ConfigError(
-            f"no scripted expert covers {instruction!r} with these actions; there is one for "
-            "every task of robotwin_blocks and robotwin_blocks_ee"
-        )
+        raise no_expert(instruction, "every task of robotwin_blocks and robotwin_blocks_ee")
     waypoints = env.spec.action.kind == "waypoint"
     rng = np.random.default_rng(seed)
-    hands = _Waypoints(env, rng, noise) if waypoints else _Ticks(env, rng, noise)
-    return _drive(env, hands, name)
+    hands = _Waypoints(own, rng, noise) if waypoints else _Ticks(own, rng, noise)
+    return _drive(own, hands, name)
 
 
 def _drive(env: Surveyed, hands: _Hands, name: str) -> Motion:
@@ -88,7 +75,7 @@ def _drive(env: Surveyed, hands: _Hands, name: str) -> Motion:
 
 
 def _stack(env: Surveyed, hands: _Hands, upper: str, lower: str) -> _Way:
-    moved, under = (_find(env, name) for name in (upper, lower))
+    moved, under = (landmark(env, name) for name in (upper, lower))
     top = under.position + np.array([0.0, 0.0, under.extent[2] / 2])
     yield from _carry(hands, moved, _side(moved), top, along=under.yaw)
 
@@ -96,10 +83,10 @@ def _stack(env: Surveyed, hands: _Hands, upper: str, lower: str) -> _Way:
 def _hand_over(env: Surveyed, hands: _Hands) -> _Way:
     """Let the left arm put the block down in the middle, and the right one fetch it from there."""
     place = np.array([*_MIDDLE, _TABLE_Z])
-    yield from _carry(hands, _find(env, "red block"), 0, place, along=_QUARTER)
-    pad = _find(env, "blue pad")
+    yield from _carry(hands, landmark(env, "red block"), 0, place, along=_QUARTER)
+    pad = landmark(env, "blue pad")
     top = pad.position + np.array([0.0, 0.0, pad.extent[2] / 2])
-    yield from _carry(hands, _find(env, "red block"), 1, top, along=_QUARTER)
+    yield from _carry(hands, landmark(env, "red block"), 1, top, along=_QUARTER)
 
 
 def _carry(hands: _Hands, thing: Landmark, arm: int, place: Array, along: float) -> _Way:
@@ -206,10 +193,6 @@ class _Waypoints(_Hands):
 
     def _row(self) -> Action:
         return np.concatenate([[*r, g] for r, g in zip(self._rows, self._grips, strict=True)])
-
-
-def _find(env: Surveyed, name: str) -> Landmark:
-    return next(mark for mark in env.landmarks() if mark.name == name)
 
 
 def _side(mark: Landmark) -> int:

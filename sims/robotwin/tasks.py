@@ -13,13 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, get_args
+from typing import Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from zetta.runtime.core import Task
-from zetta.runtime.errors import ConfigError, suggest
-from zetta.sims.task_lists import nth, number_of
+from zetta.sims.task_lists import TaskLists, suite_of
 
 INIT_COUNT = 100
 """RoboTwin judges a policy on a hundred scenes of each task."""
@@ -75,78 +73,72 @@ _SIZED = {
     "block3": ("small block", "smallest block"),
 }
 _HANDED = {"box": ("red block", "block"), "target_box": ("blue pad", "pad")}
-_TASKS: tuple[RobotwinTask, ...] = (
-    RobotwinTask("adjust_bottle", 400, "pick up the bottle with its head up"),
-    RobotwinTask("beat_block_hammer", 400, "beat the block with the hammer"),
-    RobotwinTask(
-        "blocks_ranking_rgb",
-        1200,
-        "arrange the red block, the green block and the blue block in a row from left to right",
-        _COLOURED,
-    ),
-    RobotwinTask(
-        "blocks_ranking_size",
-        1200,
-        "arrange the blocks in a row from the largest on the left to the smallest on the right",
-        _SIZED,
-    ),
-    RobotwinTask("click_alarmclock", 400, "press the button of the alarm clock"),
-    RobotwinTask("click_bell", 400, "press the bell"),
-    RobotwinTask("dump_bin_bigbin", 600, "empty the small bin into the big bin"),
-    RobotwinTask("grab_roller", 400, "lift the roller with both arms"),
-    RobotwinTask(
-        "handover_block",
-        800,
-        "hand the red block from the left arm to the right arm and put it on the blue pad",
-        _HANDED,
-    ),
-    RobotwinTask("handover_mic", 600, "hand the microphone from one arm to the other"),
-    RobotwinTask("hanging_mug", 900, "hang the mug on the rack"),
-    RobotwinTask("lift_pot", 400, "lift the pot with both arms"),
-    RobotwinTask("move_can_pot", 400, "put the can beside the pot"),
-    RobotwinTask("move_pillbottle_pad", 400, "put the pill bottle on the pad"),
-    RobotwinTask("move_playingcard_away", 400, "move the playing cards away from the table"),
-    RobotwinTask("move_stapler_pad", 400, "put the stapler on the pad"),
-    RobotwinTask("open_laptop", 700, "open the laptop"),
-    RobotwinTask("open_microwave", 1500, "open the microwave"),
-    RobotwinTask("pick_diverse_bottles", 400, "pick up one bottle with each arm"),
-    RobotwinTask("pick_dual_bottles", 400, "pick up both bottles, one with each arm"),
-    RobotwinTask("place_a2b_left", 400, "put the first object to the left of the second one"),
-    RobotwinTask("place_a2b_right", 400, "put the first object to the right of the second one"),
-    RobotwinTask("place_bread_basket", 700, "put the bread in the basket"),
-    RobotwinTask("place_bread_skillet", 500, "put the bread in the skillet"),
-    RobotwinTask("place_burger_fries", 500, "put the burger and the fries on the tray"),
-    RobotwinTask("place_can_basket", 700, "put the can in the basket and lift the basket"),
-    RobotwinTask("place_cans_plasticbox", 800, "put the cans in the plastic box"),
-    RobotwinTask("place_container_plate", 400, "put the container on the plate"),
-    RobotwinTask("place_dual_shoes", 600, "put both shoes in the shoe box"),
-    RobotwinTask("place_empty_cup", 500, "put the empty cup on the coaster"),
-    RobotwinTask("place_fan", 400, "put the fan on the pad"),
-    RobotwinTask("place_mouse_pad", 400, "put the mouse on the pad"),
-    RobotwinTask("place_object_basket", 700, "put the object in the basket and lift the basket"),
-    RobotwinTask("place_object_scale", 400, "put the object on the scale"),
-    RobotwinTask("place_object_stand", 400, "put the object on the stand"),
-    RobotwinTask("place_phone_stand", 400, "put the phone on the phone stand"),
-    RobotwinTask("place_shoe", 500, "put the shoe on the mat"),
-    RobotwinTask("press_stapler", 400, "press the stapler"),
-    RobotwinTask("put_bottles_dustbin", 1700, "put the bottles in the dustbin"),
-    RobotwinTask("put_object_cabinet", 700, "open the drawer and put the object in it"),
-    RobotwinTask("rotate_qrcode", 400, "turn the sign so that its code faces the robot"),
-    RobotwinTask("scan_object", 500, "scan the object with the scanner"),
-    RobotwinTask("shake_bottle", 700, "shake the bottle"),
-    RobotwinTask("shake_bottle_horizontally", 700, "shake the bottle while it lies level"),
-    RobotwinTask(
-        "stack_blocks_three",
-        1200,
-        "put the green block on the red block and the blue block on the green block",
-        _COLOURED,
-    ),
-    RobotwinTask("stack_blocks_two", 800, "put the green block on the red block", _TWO),
-    RobotwinTask("stack_bowls_three", 1200, "stack the three bowls"),
-    RobotwinTask("stack_bowls_two", 900, "stack the two bowls"),
-    RobotwinTask("stamp_seal", 400, "stamp the seal on the pad"),
-    RobotwinTask("turn_switch", 400, "press the switch"),
-)
+_THINGS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "blocks_ranking_rgb": _COLOURED,
+    "blocks_ranking_size": _SIZED,
+    "handover_block": _HANDED,
+    "stack_blocks_three": _COLOURED,
+    "stack_blocks_two": _TWO,
+}
+"""Names that instructions use, by task; the other tasks need a download to be looked at."""
+_LISTED: tuple[tuple[str, int, str], ...] = (
+    ("adjust_bottle", 400, "pick up the bottle with its head up"),
+    ("beat_block_hammer", 400, "beat the block with the hammer"),
+    ("blocks_ranking_rgb", 1200, "arrange the red block, the green block and the blue block in a "
+     "row from left to right"),
+    ("blocks_ranking_size", 1200, "arrange the blocks in a row from the largest on the left to the "
+     "smallest on the right"),
+    ("click_alarmclock", 400, "press the button of the alarm clock"),
+    ("click_bell", 400, "press the bell"),
+    ("dump_bin_bigbin", 600, "empty the small bin into the big bin"),
+    ("grab_roller", 400, "lift the roller with both arms"),
+    ("handover_block", 800, "hand the red block from the left arm to the right arm and put it on "
+     "the blue pad"),
+    ("handover_mic", 600, "hand the microphone from one arm to the other"),
+    ("hanging_mug", 900, "hang the mug on the rack"),
+    ("lift_pot", 400, "lift the pot with both arms"),
+    ("move_can_pot", 400, "put the can beside the pot"),
+    ("move_pillbottle_pad", 400, "put the pill bottle on the pad"),
+    ("move_playingcard_away", 400, "move the playing cards away from the table"),
+    ("move_stapler_pad", 400, "put the stapler on the pad"),
+    ("open_laptop", 700, "open the laptop"),
+    ("open_microwave", 1500, "open the microwave"),
+    ("pick_diverse_bottles", 400, "pick up one bottle with each arm"),
+    ("pick_dual_bottles", 400, "pick up both bottles, one with each arm"),
+    ("place_a2b_left", 400, "put the first object to the left of the second one"),
+    ("place_a2b_right", 400, "put the first object to the right of the second one"),
+    ("place_bread_basket", 700, "put the bread in the basket"),
+    ("place_bread_skillet", 500, "put the bread in the skillet"),
+    ("place_burger_fries", 500, "put the burger and the fries on the tray"),
+    ("place_can_basket", 700, "put the can in the basket and lift the basket"),
+    ("place_cans_plasticbox", 800, "put the cans in the plastic box"),
+    ("place_container_plate", 400, "put the container on the plate"),
+    ("place_dual_shoes", 600, "put both shoes in the shoe box"),
+    ("place_empty_cup", 500, "put the empty cup on the coaster"),
+    ("place_fan", 400, "put the fan on the pad"),
+    ("place_mouse_pad", 400, "put the mouse on the pad"),
+    ("place_object_basket", 700, "put the object in the basket and lift the basket"),
+    ("place_object_scale", 400, "put the object on the scale"),
+    ("place_object_stand", 400, "put the object on the stand"),
+    ("place_phone_stand", 400, "put the phone on the phone stand"),
+    ("place_shoe", 500, "put the shoe on the mat"),
+    ("press_stapler", 400, "press the stapler"),
+    ("put_bottles_dustbin", 1700, "put the bottles in the dustbin"),
+    ("put_object_cabinet", 700, "open the drawer and put the object in it"),
+    ("rotate_qrcode", 400, "turn the sign so that its code faces the robot"),
+    ("scan_object", 500, "scan the object with the scanner"),
+    ("shake_bottle", 700, "shake the bottle"),
+    ("shake_bottle_horizontally", 700, "shake the bottle while it lies level"),
+    ("stack_blocks_three", 1200, "put the green block on the red block and the blue block on the "
+     "green block"),
+    ("stack_blocks_two", 800, "put the green block on the red block"),
+    ("stack_bowls_three", 1200, "stack the three bowls"),
+    ("stack_bowls_two", 900, "stack the two bowls"),
+    ("stamp_seal", 400, "stamp the seal on the pad"),
+    ("turn_switch", 400, "press the switch"),
+)  # fmt: skip
+"""Name, RoboTwin's limit of actions and our instruction of every task."""
+_TASKS = tuple(RobotwinTask(*row, _THINGS.get(row[0], {})) for row in _LISTED)
 BLOCKS = (
     "stack_blocks_two",
     "stack_blocks_three",
@@ -168,48 +160,21 @@ def tasks_of(suite: str) -> tuple[RobotwinTask, ...]:
     Raises:
         ConfigError: unknown suite.
     """
-    if suite not in SUITES:
-        raise ConfigError(f"unknown RoboTwin suite {suite!r}; {suggest(suite, SUITES)}")
-    if SUITES[suite].setting == "blocks":
+    if suite_of(SUITES, suite, "RoboTwin").setting == "blocks":
         return tuple(_BY_NAME[name] for name in BLOCKS)
     return _TASKS
 
 
-def counts() -> Mapping[str, int]:
-    """Return the number of tasks by suite."""
-    return {suite: len(tasks_of(suite)) for suite in SUITES}
+def _steps(suite: str, own: RobotwinTask) -> int:
+    if SUITES[suite].acting != "rate":
+        return own.limit
+    return round(own.limit * CONTROL_HZ / WAYPOINT_HZ)  # the same time in the world
 
 
-def find(suite: str, index: int) -> RobotwinTask:
-    """Return a task.
-
-    Raises:
-        ConfigError: unknown suite or index.
-    """
-    return nth(tasks_of(suite), suite, index)
-
-
-def number(suite: str, name: str) -> int:
-    """Return the index of the task called `name`.
-
-    Raises:
-        ConfigError: unknown suite or name.
-    """
-    return number_of(tasks_of(suite), suite, name, {"robotwin_clean": _TASKS})
-
-
-def task(suite: str, index: int) -> Task:
-    """Return a task in the words of the runtime.
-
-    Raises:
-        ConfigError: unknown suite or index.
-    """
-    own = find(suite, index)
-    steps = own.limit
-    if SUITES[suite].acting == "rate":  # the same time in the world
-        steps = round(steps * CONTROL_HZ / WAYPOINT_HZ)
-    return Task(suite, index, own.instruction, steps)
-
+_LISTS: Final[TaskLists[RobotwinTask]] = TaskLists(
+    {suite: tasks_of(suite) for suite in SUITES}, tasks_of, _steps, {"robotwin_clean": _TASKS}
+)
+counts, find, number, task = _LISTS.counts, _LISTS.find, _LISTS.number, _LISTS.task
 
 _FIRST_JUDGED = 100_000
 """RoboTwin's evaluation begins at this seed; its demonstrations use small ones."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
 
+from zetta.runtime.errors import ConfigError, SpecMismatch
 from zetta.skills.evolve.campaign import STAGES, Campaign, Manifest, Stage, read_manifest
 from zetta.skills.evolve.generation_records import (
     Branched,
@@ -87,11 +88,62 @@ def read_campaign(folder: Path) -> CampaignRead:
     )
 
 
+def read_what_stands(folder: Path) -> tuple[CampaignRead, tuple[str, ...]]:
+    """Read a campaign up to the first record that its chain of hashes does not vouch for.
+
+    Returns:
+        What stands, and what is wrong with the rest; nothing is wrong with a whole campaign.
+
+    Raises:
+        ConfigError: there is no campaign, or its manifest is damaged.
+    """
+    manifest = read_manifest(folder)
+    campaign = Campaign(folder, manifest)
+    generations: list[GenerationRead] = []
+    broken: list[str] = []
+    for number in range(manifest.generations):
+        stages: dict[Stage, object] = {}
+        try:
+            _stages(campaign, number, stages)
+        except (ConfigError, SpecMismatch) as error:
+            broken.append(f"{error}; it and what comes after it is left out")
+        orphans = [] if broken else _orphans(campaign, number, stages)
+        if orphans:
+            missing = next(stage for stage in STAGES if stage not in stages)
+            broken.append(
+                f"generation {number} has a record of {', '.join(orphans)} and none of {missing} "
+                "before it: a record was taken away; what comes after it is left out"
+            )
+        if stages:
+            generations.append(GenerationRead(number, stages))
+        if broken:
+            break
+    plan = find_plan(folder, manifest.plan)
+    return CampaignRead(folder.resolve().name, manifest, plan, tuple(generations)), tuple(broken)
+
+
 def _read(campaign: Campaign, number: int) -> GenerationRead:
-    stages: dict[Stage, object] = {}
+    return GenerationRead(number, dict(_stages(campaign, number)))
+
+
+def _stages(
+    campaign: Campaign, number: int, read: dict[Stage, object] | None = None
+) -> Mapping[Stage, object]:
+    """Return the records of a generation up to the first that is missing.
+
+    What was read before one turns out to be damaged stands in `read`.
+
+    Raises:
+        ConfigError, SpecMismatch: a record is damaged.
+    """
+    stages = {} if read is None else read
     for stage in STAGES:
         if not campaign.has(number, stage):
             break
         skipped = campaign.is_skipped(number, stage)
         stages[stage] = campaign.content(number, stage, Skipped if skipped else KINDS[stage])
-    return GenerationRead(number, stages)
+    return stages
+
+
+def _orphans(campaign: Campaign, number: int, stages: Mapping[Stage, object]) -> list[Stage]:
+    return [s for s in STAGES if s not in stages and campaign.has(number, s)]

@@ -154,7 +154,12 @@ def vectors_agree(name: str) -> None:
     for key, rows in one.items():
         assert np.array_equal(rows, other[key]), key
         assert np.array_equal(rows[1], seen[key]), key
-        assert not np.array_equal(rows[0], rows[1]) or key.endswith("state"), key
+    # Two scenes; a camera at a wrist may see neither of them.
+    assert any(
+        not np.array_equal(rows[0], rows[1])
+        for key, rows in one.items()
+        if not key.endswith("state")
+    )
 
 
 def test_several_toys_run_in_one_vector() -> None:

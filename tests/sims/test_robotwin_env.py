@@ -12,6 +12,7 @@ import robotwin_body
 from apart_sims import installed, told_by
 from env_contract import CHECKS, Subject
 
+from zetta.runtime.cli.main import main
 from zetta.runtime.core import Init, Look, Scene, Sense, Simulator, SnapshotEnv
 from zetta.runtime.errors import InfraError
 from zetta.sims.robotwin import tasks
@@ -138,3 +139,24 @@ def test_the_expert_stacks_two_blocks(robotwin: Simulator, suite: str) -> None:
         asked = motion.send(Sense(step.proprio))
     env.close()
     assert step.success
+
+
+@pytest.mark.parametrize(
+    ("suite", "policy", "said"),
+    [
+        ("robotwin_blocks_ee", "random@left,right", "signals need ticks of a fixed rate"),
+        ("robotwin_blocks", "random", "as in: --policy random@left,right"),
+    ],
+)
+def test_what_a_campaign_cannot_have_is_refused_for_the_right_reason(
+    robotwin: Simulator,
+    suite: str,
+    policy: str,
+    said: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ("evolve", "--sim", "robotwin", "--suite", suite, "--tasks", "0", "--policy", policy)
+    with pytest.raises(SystemExit):
+        main([*words, "--sensing", "oracle", "--out", str(tmp_path)])
+    assert said in capsys.readouterr().err

@@ -223,6 +223,17 @@ def test_a_forgotten_worker_keeps_no_process_from_ending() -> None:
     assert gone_within(int(owner.stdout), 30)
 
 
+def test_a_worker_that_is_still_at_it_is_not_asked_to_end_but_ended() -> None:
+    settings = RemoteSettings(call_s=0.2, farewell_s=3600.0)
+    env = RemoteEnv("toy", SUITE, TASK, settings=settings)
+    os.kill(env.pid, signal.SIGSTOP)  # as one that draws for minutes
+    with pytest.raises(Timeout):
+        env.pose()
+    env.close()
+
+    assert not is_there(env.pid)
+
+
 def test_an_interpreter_without_zetta_is_told_by_its_last_words(tmp_path: Path) -> None:
     bare = tmp_path / "python"
     bare.write_text("#!/bin/sh\necho 'No module named zetta' >&2\nexit 1\n")

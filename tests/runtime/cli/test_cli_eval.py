@@ -8,15 +8,17 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from zetta.runtime import registry
 from zetta.runtime.cli import main as cli
 from zetta.runtime.cli.assemble import find_simulator
-from zetta.runtime.cli.evaluation_request import Typed, request, typed_command
-from zetta.runtime.cli.number_lists import number_text, parse_numbers
+from zetta.runtime.cli.evaluation_request import Typed, forecast, request, typed_command
+from zetta.runtime.cli.number_lists import number_text, parse_numbers, parse_policies
 from zetta.runtime.errors import ConfigError
 
 EXPERT = ["--policies", "oracle/expert", "--sensing", "oracle"]
@@ -110,6 +112,34 @@ def test_plan_alone_runs_nothing_and_counts_everything(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("random@left,right", ("random@left,right",)),
+        ("random@left,right, random", ("random@left,right", "random")),
+        ("onnx:x@device=cpu,samples=4,toy/reach", ("onnx:x@device=cpu,samples=4", "toy/reach")),
+        ("toy/reach,mine", ("toy/reach", "mine")),
+    ],
+)
+def test_what_names_no_policy_belongs_to_the_one_before_it(
+    text: str, names: tuple[str, ...]
+) -> None:
+    assert parse_policies(text, "--policies", registry.names("policies")) == names
+
+
+def test_a_forecast_counts_the_given_budget_of_ticks_in_plain_words() -> None:
+    simulator = find_simulator("toy")
+    typed = Typed("toy", "toy_pick", tasks="0", inits="0", policies="toy/reach")
+    one = forecast(request(typed, simulator), simulator, 1)
+    given = request(replace(typed, options=("step_budget=7",), inits="0-4"), simulator)
+    several = forecast(given, simulator, 1)
+
+    assert one.most_ticks == simulator.task("toy_pick", 0).max_steps
+    assert "1 task x 1 scene x 1 arm = 1 episode, at most" in str(one)
+    assert several.most_ticks == 5 * 7
+    assert "1 task x 5 scenes x 1 arm = 5 episodes, at most 35 ticks" in str(several)
+
+
 def test_second_evaluation_in_a_folder_without_resume_is_refused_in_one_line(
     capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -131,6 +161,9 @@ def test_second_evaluation_in_a_folder_without_resume_is_refused_in_one_line(
         ({"tasks": "3-1"}, "runs backwards"),
         ({"tasks": "1,1"}, "names a number twice"),
         ({"policies": "toy/reech"}, "did you mean 'toy/reach'"),
+        ({"policies": "toy/reach,left"}, "unknown policy 'left'"),
+        ({"policies": "random@left,right,random@left,right"}, "each once"),
+        ({"options": ("step_budget=0",)}, "at least 1; got '0'"),
         ({"arms": "none,none"}, "each once"),
         ({"arms": "bundels/x"}, "unknown bundle 'bundels/x'"),
         ({"layout": "smapled"}, "--layout is init or sampled"),
@@ -155,6 +188,7 @@ def test_bad_request_is_refused_before_anything_starts(typed: dict[str, Any], sa
     [
         Typed("toy", "toy_pick,toy_slip", tasks="0,2-3", inits="1-3", arms="none"),
         Typed("toy", "toy_pick", layout="sampled", seeds="4-6", policies="toy/reach,random"),
+        Typed("toy", "toy_pick", policies="random@left,right,toy/reach,random"),
         Typed("toy", "toy_pick", policy_seeds="0-7", temperature="1", options=("noise=0.1",)),
         Typed("toy", "toy_pick", sensing="oracle", render="full,fast", policies="oracle/expert"),
     ],

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from zetta.runtime.cli.evolve import _checked
 from zetta.runtime.cli.main import main
 
 
@@ -59,3 +60,10 @@ def test_what_cannot_be_measured_is_said_in_one_line(
 
     assert code == 1
     assert said in text
+
+
+@pytest.mark.parametrize(("suite", "meant"), [(None, "toy_pick"), ("toy_swap", "toy_swap")])
+def test_a_campaign_takes_the_suite_of_a_run_where_none_is_named(
+    suite: str | None, meant: str
+) -> None:
+    assert _checked("toy", suite, None, None) == meant

@@ -4,46 +4,20 @@ from __future__ import annotations
 
 import json
 from contextlib import closing
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
+from tests.report_page import Page, check_page
 from tests.skills.evolve.made_campaign import HOSTILE, made
 from zetta.runtime.cli.evolve_episodes import Errand, EvolvingEpisodes, sent_on
-from zetta.runtime.cli.evolve_report import REPORT, keep_report, write_report
+from zetta.runtime.cli.evolve_report import keep_report, write_report
 from zetta.runtime.cli.evolve_rollouts import Nobody
 from zetta.runtime.cli.evolve_strips import keep_strips
 from zetta.runtime.cli.main import main
 from zetta.runtime.core import RunSpec, Sampled
 from zetta.runtime.errors import ConfigError
-
-VOID = {"meta", "img", "br"}
-
-
-class Page(HTMLParser):
-    """Reads a page and holds that its elements are closed in order."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.seen: set[str] = set()
-        self.sources: list[str] = []
-        self.words = ""
-        self.feed(text)
-        assert self.open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.seen.add(tag)
-        self.sources += [value or "" for name, value in attrs if name in ("src", "href")]
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.words += data
+from zetta.runtime.reporting.page import PAGE
 
 
 def typed(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
@@ -81,7 +55,7 @@ def test_a_report_needs_nothing_from_elsewhere(tmp_path: Path) -> None:
 
     assert "http://" not in text
     assert "https://" not in text
-    assert all(source.startswith("data:") for source in Page(text).sources)
+    check_page(text)
     assert write_report(tmp_path).read_text() == text
 
 
@@ -89,7 +63,7 @@ def test_a_report_that_cannot_be_written_is_a_note(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made(tmp_path)
-    (tmp_path / REPORT).mkdir()
+    (tmp_path / PAGE).mkdir()
     keep_report(tmp_path)
 
     assert "the report was not written" in capsys.readouterr().err
@@ -129,7 +103,7 @@ def test_a_toy_campaign_writes_its_report_and_writes_it_again(
         "--sensing", "oracle", "--development", "2", "--seed", "s", "--out", str(out),
     )  # fmt: skip
     code, said, notes = typed(capsys, *words, "--json")
-    path = out / REPORT
+    path = out / PAGE
 
     assert code == 0, notes
     assert json.loads(said)["report"] == str(path)
@@ -139,3 +113,21 @@ def test_a_toy_campaign_writes_its_report_and_writes_it_again(
     assert code == 0
     assert json.loads(said) == {"report": str(path)}
     assert path.exists()
+
+
+def test_verdicts_that_are_known_are_told_once_when_a_campaign_is_gone_on_with(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = (
+        "--sim", "toy", "--suite", "toy_pick", "--tasks", "0", "--policy", "toy/reach-exact",
+        "--sensing", "oracle", "--development", "2", "--seed", "s", "--out", str(tmp_path),
+        "--generations", "2",
+    )  # fmt: skip
+    _, said, notes = typed(capsys, *words)
+    assert notes.count("generation 0: REJECT") == 1  # as soon as it is known
+    assert notes.count("generation 1: REJECT") == 0  # the answer follows
+    assert said.count(": REJECT") == 2
+
+    _, said, notes = typed(capsys, *words)
+    assert notes.count(": REJECT") == 0
+    assert said.count(": REJECT") == 2

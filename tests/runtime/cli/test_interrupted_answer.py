@@ -52,4 +52,4 @@ def test_an_interrupt_prints_the_finished_episodes_and_leaves_with_130(
     assert child.returncode == 128 + signal.SIGINT
     assert len(answer["episodes"]) == 1
     assert answer["interrupted"] is True
-    assert "stopped; the 1 finished episodes are in" in child.stderr
+    assert "stopped; 1 finished episode can be found in" in child.stderr

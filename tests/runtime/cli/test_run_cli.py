@@ -22,11 +22,13 @@ from zetta.runtime.cli import assemble, run_episodes
 from zetta.runtime.cli import main as cli
 from zetta.runtime.cli.assemble import Assembler
 from zetta.runtime.cli.live import LiveLine
+from zetta.runtime.cli.options import check_arms
 from zetta.runtime.cli.run_plan import Wishes, plan
-from zetta.runtime.core import ArmState, Array, Init, Proprio, RunSpec, Scene, Step, Tick
+from zetta.runtime.core import ArmState, Array, EnvSpec, Init, Proprio, RunSpec, Scene, Step, Tick
 from zetta.runtime.episode_log import read_episode
 from zetta.runtime.errors import ConfigError, InfraError
 from zetta.runtime.pictures import moments, strip_moments
+from zetta.runtime.policies.random_actions import ONE_ARM, action_of
 from zetta.sims.remote import RemoteEnv
 from zetta.sims.toy import ToyEnv, ToySimulator
 from zetta.sims.toy_tasks import toy_task
@@ -395,6 +397,16 @@ def test_a_spec_alone_is_enough_for_an_episode() -> None:
 def test_an_unknown_part_of_a_spec_is_refused(changes: Mapping[str, Any]) -> None:
     with pytest.raises(ConfigError, match="unknown"):
         assemble.assemble(spec(**changes))
+
+
+def test_random_motion_of_several_arms_says_how_to_name_them() -> None:
+    action = action_of(("left", "right"))
+    two = EnvSpec("twins", 20.0, action, (), arms=("left", "right"))
+    check_arms(spec(policy="random@left,right"), two)
+    check_arms(spec(policy="random"), EnvSpec("one", 20.0, ONE_ARM, ()))
+
+    with pytest.raises(ConfigError, match="--policy random@left,right"):
+        check_arms(spec(policy="random"), two)
 
 
 # --------------------------------------------------------------------------- the live line

@@ -49,6 +49,8 @@ def test_a_part_can_be_got_alone_and_anew(small_lists: Path, zips: Server) -> No
 def test_zips_in_a_folder_are_taken_and_left_there(small_lists: Path, tmp_path: Path) -> None:
     here = tmp_path / "by hand"
     here.mkdir()
+    with pytest.raises(ConfigError, match="nowhere, which is not there; name the one that holds"):
+        get(str(tmp_path / "nowhere"))
     (here / "robots.zip").write_bytes(ROBOTS)
     with pytest.raises(ConfigError, match=r"things\.zip is missing; download it from http://"):
         get(str(here))

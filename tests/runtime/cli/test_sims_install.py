@@ -16,10 +16,11 @@ import pytest
 from zetta.runtime.cli import assemble, sims, sims_check, sims_install, sims_venv
 from zetta.runtime.cli.main import main
 from zetta.runtime.cli.sims_install import find_python, install
-from zetta.runtime.cli.sims_venv import STAMP, Stamp, venv_of
+from zetta.runtime.cli.sims_venv import STAMP, Stamp, apart, venv_of
 from zetta.runtime.errors import ConfigError, InfraError
 from zetta.sims.installs import lists
 from zetta.sims.installs.lists import PackageList
+from zetta.sims.robosuite.simulator import RobosuiteSimulator
 
 LIST = PackageList(
     name="robosuite",
@@ -94,7 +95,7 @@ def test_the_state_of_an_environment_follows_from_its_stamp(listed: ListOf) -> N
     stamp = Stamp(venv.packages.digest, str(venv.folder), 1.0, 1)
     for text, state in (
         (json.dumps(asdict(stamp)), "ready"),
-        (json.dumps(asdict(replace(stamp, folder="/elsewhere"))), "incomplete"),
+        (json.dumps(asdict(replace(stamp, folder="/elsewhere"))), "moved"),
         (json.dumps(asdict(replace(stamp, digest="another"))), "outdated"),
         ('{"digest": "x"}', "incomplete"),
         ("{", "incomplete"),
@@ -113,7 +114,22 @@ def test_an_environment_reached_by_a_link_is_the_same(listed: ListOf, tmp_path: 
     assert replace(venv, folder=link).state == "ready"
 
     (link := tmp_path / "elsewhere").symlink_to(venv.folder.rename(tmp_path / "moved"))
-    assert replace(venv, folder=link).state == "incomplete", "it was moved, so it does not run"
+    assert replace(venv, folder=link).state == "moved"
+
+
+def test_a_moved_environment_says_from_where_and_what_mends_it(
+    listed: ListOf,
+) -> None:
+    venv = venv_of("robosuite")
+    venv.python.parent.mkdir(parents=True)
+    venv.python.touch()
+    stamp = Stamp(venv.packages.digest, "/elsewhere", 1.0, 1)
+    (venv.folder / STAMP).write_text(json.dumps(asdict(stamp)))
+
+    with pytest.raises(ConfigError) as refused:
+        apart("robosuite", RobosuiteSimulator())
+    assert f"was made in /elsewhere and moved to {venv.folder}" in str(refused.value)
+    assert str(refused.value).endswith("install it with: zetta sims install robosuite")
 
 
 @pytest.mark.slow

@@ -1,0 +1,100 @@
+"""Pictures of logged ticks, drawn again; a process draws one world, so each has its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from PIL import Image as Pillow
+
+from zetta.runtime import registry
+from zetta.runtime.cli import output
+from zetta.runtime.cli.assemble import MANY_WORLDS, find_simulator
+from zetta.runtime.cli.graphics import choose_graphics
+from zetta.runtime.core import Env, EnvSpec, Image
+from zetta.runtime.episode_log import LoggedEpisode
+from zetta.runtime.errors import ConfigError
+from zetta.runtime.export.clips import Clip, World
+from zetta.runtime.pictures import choose_cameras, drawn, moments_at
+from zetta.sims.apart import ApartSimulator
+
+
+@dataclass(slots=True)
+class DrawnAgain:
+    """Draws clips one after the other, keeping the world of the last one."""
+
+    cameras: tuple[str, ...]
+    size: tuple[int, int] | None = None
+    """Width and height of all pictures; None leaves them as they are drawn."""
+    render: str | None = None
+    _env: Env | None = field(default=None, init=False)
+    _world: World | None = field(default=None, init=False)
+    _shown: str = field(default="", init=False)
+    """Folder of the episode whose scene the world is in."""
+    _warned: set[str] = field(default_factory=set, init=False)
+
+    def __call__(self, clip: Clip, episode: LoggedEpisode) -> Iterator[Mapping[str, Image]]:
+        """Yield the pictures before each tick of a clip.
+
+        Raises:
+            ConfigError: the log holds no poses, or there is no such camera.
+            InfraError: the simulator is not usable here.
+        """
+        if episode.poses is None:
+            raise ConfigError(no_pictures(clip))
+        env = self._environment(clip.world)
+        if self._shown != clip.folder:
+            env.reset(episode.header.scene)  # a pose does not hold the fixtures
+            self._compare(episode.header.spec, env.spec)
+            self._shown = clip.folder
+        cameras = choose_cameras(env, self.cameras)
+        chosen = moments_at(episode, range(clip.first, clip.first + clip.ticks))
+        for _, images in drawn(env, episode, cameras, chosen):
+            yield {c: self._sized(i) for c, i in zip(cameras, images, strict=True)}
+
+    def close(self) -> None:
+        """Close the world; calling it again does nothing."""
+        env, self._env, self._world, self._shown = self._env, None, None, ""
+        if env is not None:
+            env.close()
+
+    def _environment(self, world: World) -> Env:
+        if self._env is None or self._world != world:
+            self.close()
+            self._env, self._world = _made(world, self.render), world
+        return self._env
+
+    def _sized(self, image: Image) -> Image:
+        if self.size is None or self.size == (image.shape[1], image.shape[0]):
+            return image
+        return np.asarray(Pillow.fromarray(image).resize(self.size, Pillow.Resampling.LANCZOS))
+
+    def _compare(self, logged: EnvSpec, now: EnvSpec) -> None:
+        changed = [
+            f"{name} {version} (now {now.versions.get(name, 'none')})"
+            for name, version in logged.versions.items()
+            if now.versions.get(name) != version
+        ]
+        text = ", ".join(changed)
+        if text and text not in self._warned:
+            self._warned.add(text)
+            output.note(f"some episodes were logged with other versions: {text}")
+
+
+def no_pictures(clip: Clip) -> str:
+    """Return why a clip has no pictures, and what to do."""
+    whose = "an arm's episode keeps none" if registry.is_arm(clip.world[0]) else "it has no poses"
+    return f"{clip.folder} has no pictures to export ({whose}); --no-videos exports the rest"
+
+
+def _made(world: World, render: str | None) -> Env:
+    sim, suite, index, logged = world
+    output.note(choose_graphics(sim))
+    simulator = find_simulator(sim)
+    profile = render or logged
+    if sim in MANY_WORLDS or isinstance(simulator, ApartSimulator):
+        return simulator.make(suite, index, profile)
+    from zetta.sims.remote import RemoteEnv  # late: the toy needs no sockets
+
+    return RemoteEnv(sim, suite, index, profile)

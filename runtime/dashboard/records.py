@@ -1,0 +1,262 @@
+"""Rows of the index: what is kept of a run and of an episode, and how it is read from their files.
+
+Reading is tolerant: a file of another version, or a damaged one, gives a row that says so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from zetta.runtime.episode_log import FORMAT, HEADER, POSES
+from zetta.runtime.registry import is_arm
+
+JUDGEMENT: Final = "judgement.json"
+"""Where a person says whether an episode on an arm was solved."""
+RUN, PLAN, RESULTS, MANIFEST, LOCK = (
+    "run.json", "plan.json", "results.json", "manifest.json", ".lock",
+)  # fmt: skip
+MARKERS: Final = (RUN, PLAN, RESULTS, MANIFEST, LOCK, "episodes")
+"""A folder that holds one of them is a run; everything below it belongs to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeRow:
+    """One episode of the index."""
+
+    id: str
+    run: str
+    path: str = ""
+    """Folder of its log, relative to the root; empty where there is no log."""
+    inode: int = 0
+    """Of the log's folder: another one of the same name is another episode."""
+    name: str = ""
+    arm: str = ""
+    """Arm of an evaluation."""
+    sim: str = ""
+    suite: str = ""
+    task: int = 0
+    init: str = ""
+    seed: int = 0
+    policy_seed: int = 0
+    instruction: str = ""
+    success: int | None = None
+    """None where it is no score: an error, or an arm that nobody judged."""
+    reason: str = ""
+    error: str = ""
+    ticks: int = 0
+    wall_s: float = 0.0
+    interventions: int = 0
+    skills: str = ""
+    """Names between bars, such as `|regrasp|reseat|`."""
+    drivers: str = "{}"
+    """Ticks by source, as JSON."""
+    sensing: str = ""
+    policy: str = ""
+    bundle: str = ""
+    digest: str = ""
+    """Of the bundle."""
+    scene: str = ""
+    """Digest of the settled scene."""
+    hz: float = 0.0
+    drawable: int = 0
+    """1 where the log holds poses."""
+    judged_by: str = ""
+    ended: float = 0.0
+    """Seconds since 1970."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """One run of the index."""
+
+    id: str
+    path: str
+    """Relative to the root; `.` is the root itself."""
+    name: str
+    kind: str = "run"
+    """`run`, `eval` or `campaign`."""
+    sim: str = ""
+    policy: str = ""
+    bundle: str = ""
+    sensing: str = ""
+    command: str = ""
+    versions: str = "{}"
+    planned: int | None = None
+    """Episodes that are to be run, where that is known."""
+    begun: float = 0.0
+    """Seconds since 1970."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a run's own files say of it."""
+
+    row: RunRow
+    reports: tuple[EpisodeRow, ...] = field(default=())
+    """Episodes without a log: they could not be carried out."""
+
+
+def identify(*parts: str) -> str:
+    """Return a name for a URL; a path is never in one.
+
+    >>> identify("a/b") == identify("a/b") != identify("a", "b")
+    True
+    """
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+def read_log_row(root: Path, folder: Path, run: RunRow, inode: int) -> EpisodeRow | None:
+    """Return the row of the log in `folder`; None where it holds none."""
+    header = folder / HEADER
+    try:
+        text, ended = header.read_bytes(), header.stat().st_mtime
+    except OSError:
+        return None
+    path = folder.relative_to(root).as_posix()
+    blank = EpisodeRow(identify(path), run.id, path, inode, _name(folder, root, run), ended=ended)
+    try:
+        plain = json.loads(text)
+        if plain["format"] != FORMAT:
+            return _unreadable(blank, f"the log has the format {plain['format']!r}, not {FORMAT!r}")
+        return _log_row(blank, plain, folder)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        return _unreadable(blank, f"the log cannot be read: {type(error).__name__}: {error}")
+
+
+def _name(folder: Path, root: Path, run: RunRow) -> str:
+    inside = folder.relative_to(root / run.path).as_posix()
+    return inside.removeprefix("episodes/").replace("/episodes/", "/")
+
+
+def _unreadable(blank: EpisodeRow, why: str) -> EpisodeRow:
+    return EpisodeRow(
+        blank.id, blank.run, blank.path, blank.inode, blank.name, reason="error", error=why,
+        ended=blank.ended,
+    )  # fmt: skip
+
+
+def _log_row(blank: EpisodeRow, plain: Mapping[str, Any], folder: Path) -> EpisodeRow:
+    scene, run, result = plain["scene"], plain["run"], plain["result"]
+    complete = bool(plain["complete"])
+    success: int | None = int(bool(result["success"])) if complete else None
+    judged_by = ""
+    if is_arm(str(plain.get("sim", ""))):
+        success, judged_by = _judged(folder)
+        success = success if complete else None
+    return EpisodeRow(
+        id=blank.id, run=blank.run, path=blank.path, inode=blank.inode, name=blank.name,
+        sim=str(plain.get("sim", "")), suite=str(scene["task"]["suite"]),
+        task=int(scene["task"]["index"]), init=str(scene["layout"]), seed=int(scene["seed"]),
+        policy_seed=int(run.get("policy_seed", 0)), instruction=str(plain["instruction"]),
+        success=success, reason=str(result["reason"]),
+        error="" if complete else str(result.get("detail", "") or "cut short by an error"),
+        ticks=int(result["ticks"]), wall_s=float(result["wall_s"]),
+        interventions=int(result["interventions"]),
+        skills=skill_names(result), drivers=json.dumps(result.get("sources", {})),
+        sensing=str(run["sensing"]), policy=str(run["policy_name"]), bundle=str(run["bundle"]),
+        digest=str(run.get("bundle_digest", "")), scene=str(result.get("scene_digest", "")),
+        hz=float(plain["spec"]["control_hz"]), drawable=int((folder / POSES).exists()),
+        judged_by=judged_by, ended=blank.ended,
+    )  # fmt: skip
+
+
+def _judged(folder: Path) -> tuple[int | None, str]:
+    """Return what somebody who saw an arm says; nobody else knows."""
+    try:
+        said = json.loads((folder / JUDGEMENT).read_bytes())
+        return int(bool(said["success"])), str(said["by"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None, ""
+
+
+def skill_names(result: Mapping[str, Any]) -> str:
+    """Return the skills that had the robot, between bars.
+
+    >>> skill_names({"sources": {"policy": 9, "skill:regrasp": 3}, "recoveries": []})
+    '|regrasp|'
+    """
+    names = {str(each.get("skill", "")) for each in result.get("recoveries") or ()}
+    sources = result.get("sources") or {}
+    names |= {s.removeprefix("skill:") for s in sources if s.startswith("skill:")}
+    return f"|{'|'.join(sorted(n for n in names if n))}|" if names - {""} else ""
+
+
+def read_shard_row(plain: Mapping[str, Any], run: RunRow, ended: float) -> EpisodeRow | None:
+    """Return the row of one line of an evaluation; None where the line is none."""
+    try:
+        spec, record = plain["spec"], plain.get("record")
+        key, arm = str(plain["key"]), str(plain["arm"])
+        row: dict[str, Any] = {
+            "id": identify(run.id, key), "run": run.id, "name": key[:8], "arm": arm,
+            "sim": str(spec["sim"]), "suite": str(spec["suite"]), "task": int(spec["task"]),
+            "init": str(spec["layout"]), "seed": int(spec["seed"]),
+            "policy_seed": int(spec["policy_seed"]), "sensing": str(spec["sensing"]),
+            "policy": str(spec["policy"]), "bundle": str(spec["bundle"]), "ended": ended,
+        }  # fmt: skip
+        if record is None:
+            return EpisodeRow(**row, reason="error", error=str(plain.get("error") or "no result"))
+        return EpisodeRow(
+            **row, success=int(bool(record["success"])), reason=str(record["reason"]),
+            ticks=int(record["ticks"]), wall_s=float(record["wall_s"]),
+            interventions=int(record["interventions"]), skills=skill_names(record),
+            drivers=json.dumps(record.get("sources", {})), scene=str(record["scene_digest"]),
+        )  # fmt: skip
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None
+
+
+def read_run(folder: Path, row: RunRow) -> Told:
+    """Return what `run.json` says; the row as it was where there is none that can be read."""
+    try:
+        plain = json.loads((folder / RUN).read_bytes())
+        reports = tuple(
+            _report_row(row, number, each)
+            for number, each in enumerate(plain.get("episodes", ()))
+            if not each.get("log")
+        )
+        told = RunRow(
+            row.id, row.path, row.name, row.kind, str(plain.get("sim", "")),
+            str((plain.get("policy") or {}).get("name", "")), str(plain.get("bundle", "")),
+            str(plain.get("sensing", "")), str(plain.get("command", "")),
+            json.dumps(plain.get("versions") or {}), plain.get("planned"), row.begun,
+        )  # fmt: skip
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return Told(row)
+    return Told(told, reports)
+
+
+def _report_row(run: RunRow, number: int, plain: Mapping[str, Any]) -> EpisodeRow:
+    return EpisodeRow(
+        id=identify(run.id, "report", str(number)), run=run.id, name=f"{number:03d}",
+        suite=str(plain["suite"]), task=int(plain["task"]), init=str(plain["init"]),
+        seed=int(plain["seed"]), policy_seed=int(plain.get("policy_seed", 0)),
+        instruction=str(plain.get("instruction", "")), reason="error",
+        error=str(plain.get("error") or "no log was written"), ended=run.begun,
+    )  # fmt: skip
+
+
+def read_plan(path: Path, row: RunRow) -> RunRow:
+    """Return an evaluation's row with what its plan says."""
+    try:
+        plain = json.loads(path.read_bytes())
+        counts = (len(plain[n]) for n in ("tasks", "starts", "arms_planned", "policy_seeds"))
+        planned = 1
+        for count in counts:
+            planned *= count
+        if (path.parent.parent / RESULTS).exists():  # it is complete, whatever was planned
+            planned = 0
+        arms = plain["arms_planned"]
+        return RunRow(
+            row.id, row.path, row.name, "eval", str(plain["sim"]),
+            ", ".join(dict.fromkeys(str(arm["policy"]) for arm in arms.values())),
+            ", ".join(dict.fromkeys(str(arm["bundle"]) for arm in arms.values())),
+            str(plain["sensing"]), str(plain.get("command", "")),
+            json.dumps(plain.get("versions") or {}), planned or None, path.stat().st_mtime,
+        )  # fmt: skip
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return row

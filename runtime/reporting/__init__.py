@@ -1,0 +1,1 @@
+"""Reports: what they consist of, their figures, and one self-contained page."""
