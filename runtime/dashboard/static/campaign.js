@@ -3,7 +3,7 @@
 import { get } from "/static/api.js";
 import { badge, facts, h, level, link, put } from "/static/dom.js";
 import { count, number, percent, plural, seconds } from "/static/format.js";
-import { meter, pairs, points, rate, sheet, tile, verdict } from "/static/campaign_parts.js";
+import { kept, meter, pairs, points, rate, sheet, tile, verdict } from "/static/campaign_parts.js";
 
 export const title = "Campaign";
 const NULLS = new Set(["sham", "random"]);
@@ -11,18 +11,11 @@ const PROGRAMS = ["critic.py", "recovery.py", "params.toml"];
 
 export async function show(place, context) {
   const id = context.parts[0];
-  let revision = null;
-  const load = async () => {
-    const told = await get(`/api/campaigns/${encodeURIComponent(id)}`, {}, context.signal);
+  await kept(context, () => get(`/api/campaigns/${encodeURIComponent(id)}`, {}, context.signal), (told) => {
     context.setTitle(told.name);
     const open = new Set([...place.querySelectorAll("details[open][data-key]")].map((each) => each.dataset.key));
     put(place, page(told));
     for (const each of place.querySelectorAll("details[data-key]")) if (open.has(each.dataset.key)) each.open = true;
-  };
-  await load();
-  context.onNews((told) => {
-    if (revision !== null && revision !== told.revision) load().catch(() => {});
-    revision = told.revision;
   });
   context.keys.Escape = () => context.navigate("#/campaigns");
 }
