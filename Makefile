@@ -42,7 +42,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 unexport PYTHONPATH
 
-.PHONY: help setup train-setup browser run test test-slow test-sims lint man format clean stale
+.PHONY: help setup train-setup browser run test test-slow test-sims docs lint man format clean stale
 
 help: ## say what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' Makefile | column -t -s '|' 2>/dev/null \
@@ -73,6 +73,10 @@ test-sims: setup ## install, check and run the simulators of environments of the
 	done
 	$(BIN)/python -m pytest -m sims
 
+docs: setup ## build the documentation as a site that works without a network: site/index.html
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --clean
+	echo "open site/index.html"
+
 lint: setup ## style, types and layers
 	@$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -87,7 +91,7 @@ format: setup ## put the code into the house style
 	$(BIN)/ruff format .
 
 clean: ## remove the virtual environment, build products and caches; runs/ stays
-	@rm -rf .venv build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis .import_linter_cache
+	@rm -rf .venv build dist site .pytest_cache .ruff_cache .mypy_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	find . -maxdepth 2 -name '*.egg-info' -type d -prune -exec rm -rf {} +
 

@@ -77,6 +77,9 @@ class SkillArbiter:
     interrupts a recovery is how chatter begins.
 
     In shadow mode the same decisions are recorded and none is carried out.
+
+    Attributes:
+        order_refused: why an order was not carried out at the last tick at which it stood.
     """
 
     def __init__(
@@ -106,6 +109,7 @@ class SkillArbiter:
         self._order: Verdict | None = None
         self._order_for_s = 0.0
         self._order_until: int | None = None
+        self.order_refused = ""
         self._forget()
 
     def _forget(self) -> None:
@@ -231,7 +235,9 @@ class SkillArbiter:
         if self._driving:
             return self._watch_budgets()
         for verdict in verdicts:
-            skill = self._wanted(verdict)
+            skill, obstacle = self._wanted(verdict)
+            if verdict.critic == ORDER:
+                self.order_refused = obstacle
             if skill is not None:
                 return self._start(skill, verdict)
         return Continue()
@@ -248,10 +254,10 @@ class SkillArbiter:
         self._finish(False, spent)
         return HandBack(spent)
 
-    def _wanted(self, verdict: Verdict) -> Skill | None:
-        """Return the skill that this verdict may start now, or None."""
+    def _wanted(self, verdict: Verdict) -> tuple[Skill | None, str]:
+        """Return the skill that this verdict may start now, or None and why not."""
         if verdict.decision != "recover" or verdict.skill not in self._skills:
-            return None
+            return None, "it names no skill"
         budgets, skill = self._budgets, self._skills[verdict.skill]
         used = sum(recovery.skill == skill.name for recovery in self._recoveries)
         within = (
@@ -260,7 +266,11 @@ class SkillArbiter:
             and self._skill_ticks < self._most_ticks
             and self._tick >= self._free_at
         )
-        return skill if within and skill.precondition(self._window) else None
+        if not within:
+            return None, "what skills may use in an episode is spent, or one has just ended"
+        if not skill.precondition(self._window):
+            return None, "its precondition does not hold"
+        return skill, ""
 
     def _start(self, skill: Skill, verdict: Verdict) -> Ruling:
         recovery = Recovery(skill.name, verdict.critic, verdict.reason, self._tick)

@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from zetta.runtime.core import Action, EnvSpec, Observation, Step, Task, Truth
+from zetta.runtime.core import Action, EnvSpec, Image, Observation, Step, Task, Truth
 from zetta.runtime.errors import InfraError
 from zetta.sims.env_checks import check_cameras, checked_row
 from zetta.sims.libero.rendering import Renderer, RenderProfile, profile
@@ -82,6 +82,15 @@ class MujocoEnv(WorldEnv):
         named = {name: self._cameras[name] for name in cameras}
         sights = self._drawing().look(named, PICTURE_SIZE, depth) if named else ({}, {}, {})
         return Observation(self._proprio(), self.task.instruction, *sights)
+
+    def picture(self, camera: str, height: int, width: int) -> Image | None:
+        """Draw what a camera sees, at any size. Shape (height, width, 3).
+
+        Raises:
+            ConfigError: unknown camera.
+        """
+        check_cameras((camera,), self._cameras)
+        return self._drawing().sized(self._cameras[camera], height, width)
 
     def close(self) -> None:
         """Release the renderer and the simulation; calling it again does nothing."""

@@ -27,7 +27,7 @@ import numpy as np
 import zmq
 
 from zetta.runtime.arm_model import ArmModel
-from zetta.runtime.core import Action, Array, EnvSpec, Landmark, Observation, Scene, Step
+from zetta.runtime.core import Action, Array, EnvSpec, Image, Landmark, Observation, Scene, Step
 from zetta.runtime.errors import (
     ConfigError,
     ConnectionLost,
@@ -156,6 +156,15 @@ class RemoteEnv:
             ZettaError: as the environment itself does, and `WorkerDied` and `Timeout`.
         """
         return from_wire(Observation, self._call("observe", cameras=list(cameras), depth=depth))
+
+    def picture(self, camera: str, height: int, width: int) -> Image | None:
+        """Draw what a camera sees, at any size; None where the environment cannot.
+
+        Raises:
+            ZettaError: as the environment itself does, and `WorkerDied` and `Timeout`.
+        """
+        drawn = self._call("picture", camera=camera, height=height, width=width)
+        return None if drawn is None else cast(Image, drawn)
 
     def snapshot(self) -> bytes:
         """Return the complete state; restoring it, here or in process, continues bit-exactly.

@@ -185,12 +185,22 @@ class ToyEnv:
         depths: dict[str, npt.NDArray[np.float32]] = {}
         calibrations: dict[str, Camera] = {}
         for name in cameras:
-            if name not in self._lenses:
-                raise ConfigError(f"the toy has no camera {name!r}; {suggest(name, self._lenses)}")
-            images[name], picture_depth, calibrations[name] = self._look(name, pose)
+            lens = self._lens(name)
+            images[name], picture_depth, calibrations[name] = self._look(name, pose, lens)
             if depth:
                 depths[name] = picture_depth
         return Observation(self._proprio(pose), self._instruction, images, depths, calibrations)
+
+    def picture(self, camera: str, height: int, width: int) -> Image | None:
+        """Draw what a camera sees, at any size. Shape (height, width, 3).
+
+        Raises:
+            ConfigError: no such camera.
+        """
+        lens = self._lens(camera)
+        sized = Lens(height, width, lens.focal * height / lens.height)
+        pose = self.pose() if self._shown is None else self._shown.copy()
+        return self._look(camera, pose, sized)[0]
 
     def close(self) -> None:
         """Free nothing: the toy holds no resources."""
@@ -281,8 +291,15 @@ class ToyEnv:
         if tick == faults.camera_frozen_at:
             self._frozen = pose_of(world)
 
-    def _look(self, name: str, pose: Array) -> tuple[Image, npt.NDArray[np.float32], Camera]:
-        faults, lens = self.faults, self._lenses[name]
+    def _lens(self, name: str) -> Lens:
+        if name not in self._lenses:
+            raise ConfigError(f"the toy has no camera {name!r}; {suggest(name, self._lenses)}")
+        return self._lenses[name]
+
+    def _look(
+        self, name: str, pose: Array, lens: Lens
+    ) -> tuple[Image, npt.NDArray[np.float32], Camera]:
+        faults = self.faults
         struck = name == faults.camera
         if struck and self._frozen is not None and pose[0] >= self._frozen[0]:
             pose = self._frozen

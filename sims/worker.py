@@ -31,6 +31,7 @@ from zetta.runtime import registry
 from zetta.runtime.arm_model import ArmModels
 from zetta.runtime.core import Env, Scene, SnapshotEnv, WordedEnv
 from zetta.runtime.errors import ConfigError, InfraError, SpecMismatch, cannot_listen, suggest
+from zetta.runtime.picture_sizes import SizedEnv
 from zetta.runtime.wire import (
     MAX_MESSAGE_BYTES,
     PROTOCOL,
@@ -76,6 +77,7 @@ class EnvCalls:
             "reset": lambda scene: to_wire(self._made().reset(from_wire(Scene, scene))),
             "step": lambda action: to_wire(self._made().step(_array(action))),
             "observe": self._observe,
+            "picture": self._picture,
             "snapshot": lambda: self._frozen().snapshot(),
             "restore": lambda snapshot: to_wire(self._frozen().restore(_bytes(snapshot))),
             "pose": lambda: self._frozen().pose(),
@@ -113,6 +115,12 @@ class EnvCalls:
 
     def _observe(self, cameras: Sequence[str], depth: bool) -> Any:
         return to_wire(self._made().observe(tuple(map(str, cameras)), bool(depth)))
+
+    def _picture(self, camera: str, height: int, width: int) -> Any:
+        env = self._made()
+        if not isinstance(env, SizedEnv):
+            return None
+        return env.picture(str(camera), int(height), int(width))
 
     def _instruction(self, scene: Any) -> str:
         env, asked = self._made(), from_wire(Scene, scene)

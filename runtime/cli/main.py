@@ -22,7 +22,7 @@ from zetta.runtime.errors import ConfigError, ZettaError, suggest
 VERBS: Final[Mapping[str, str]] = {
     "run": "run episodes and watch them",
     "eval": "measure success on paired scenes, with intervals",
-    "replay": "draw a logged episode again: MP4 or picture strip",
+    "replay": "draw a logged episode again, or ask what a skill would have made of it",
     "export": "write logged episodes as a data set: LeRobot, Parquet, npz",
     "report": "write a run, an evaluation or a campaign as one page, or as PDF",
     "dashboard": "look at runs in a browser, while they run and afterwards",
@@ -65,6 +65,7 @@ EXTRA_OF_PACKAGE: Final[Mapping[str, str]] = {
     "matplotlib": "report",
     "uvicorn": "dashboard",
     "sse_starlette": "dashboard",
+    "rerun": "rerun",
 }
 
 

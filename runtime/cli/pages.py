@@ -46,8 +46,13 @@ PAGES: Final[Mapping[str, Page]] = {
         ),
     ),
     "replay": Page(
-        "Use it after a run, to look again at an episode from its log; the simulator only draws.",
-        ("zetta replay runs/mine/episodes/000 --video film.mp4",),
+        "Use it after a run, to look again at an episode from its log. For pictures the simulator "
+        "only draws; --counterfactual runs the episode again, up to a tick and on from there.",
+        (
+            "zetta replay runs/mine/episodes/000 --video film.mp4 --size 512",
+            "zetta replay runs/mine/episodes/000 --rerun episode.rrd",
+            "zetta replay runs/mine/episodes/000 --counterfactual 80 --skill regrasp",
+        ),
     ),
     "dashboard": Page(
         "Use it to watch running episodes and to look into finished ones, in a browser, offline.",

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from zetta.primitives.agent.drive_log import is_drive, read_turns
 from zetta.runtime.cli import output
+from zetta.runtime.cli import replay_options as options
 from zetta.runtime.cli.assemble import find_simulator
 from zetta.runtime.cli.graphics import choose_graphics
 from zetta.runtime.cli.replay_text import stretch_lines, stretches_json, turn_lines
 from zetta.runtime.core import Env
 from zetta.runtime.episode_log import HEADER, LoggedEpisode, read_episode
-from zetta.runtime.errors import ConfigError
+from zetta.runtime.errors import ConfigError, suggest
+from zetta.runtime.picture_sizes import PictureSize, parse_size
 from zetta.runtime.pictures import (
+    OVERLAYS,
     STRIP_MOMENTS,
+    Film,
+    Overlay,
     choose_cameras,
     moments,
     write_strip,
@@ -25,50 +32,117 @@ from zetta.runtime.pictures import (
 from zetta.runtime.registry import is_arm
 
 
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How pictures of an episode are drawn."""
+
+    cameras: tuple[str, ...] = ()
+    """Empty for all."""
+    size: PictureSize | None = None
+    """None is the size that policies see."""
+    every: int = 1
+    """Ticks between two frames of a film."""
+    count: int = STRIP_MOMENTS
+    """Moments of a strip."""
+    overlay: Overlay = "source"
+    render: str | None = None
+    """Render profile; None is that of the episode."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Targets:
+    """Files to write."""
+
+    video: Path | None
+    strip: Path | None
+    rerun: Path | None
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Those that are wanted, in the order in which they are named."""
+        return tuple(path for path in (self.strip, self.video, self.rerun) if path is not None)
+
+
 def command(
-    episode: Annotated[Path, typer.Argument(help="Folder of one episode.")],
-    video: Annotated[Path | None, typer.Option(help="Write an MP4 to this file.")] = None,
-    strip: Annotated[Path | None, typer.Option(help="Write a picture strip (PNG) here.")] = None,
-    camera: Annotated[
-        list[str] | None, typer.Option(help="Camera to draw; may be given again. Default all.")
-    ] = None,
-    every: Annotated[int, typer.Option(help="Ticks between two frames of the MP4.")] = 1,
-    count: Annotated[int, typer.Option(help="Moments of the strip.")] = STRIP_MOMENTS,
-    render: Annotated[
-        str | None, typer.Option(help="Render profile; default that of the episode.")
-    ] = None,
-    text: Annotated[
-        bool, typer.Option("--text", help="Tell it in words; so is one of an arm, in any case.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    episode: options.Episode,
+    video: options.Video = None,
+    strip: options.Strip = None,
+    text: options.Text = False,
+    rerun: options.RerunFile = None,
+    view: options.View = False,
+    camera: options.Cameras = None,
+    size: options.Size = None,
+    every: options.Every = 1,
+    count: options.Count = STRIP_MOMENTS,
+    overlay: options.Written = "source",
+    render: options.Render = None,
+    counterfactual: options.Tick = None,
+    skill: options.Skill = None,
+    seeds: options.Seeds = 3,
+    sensing: options.Level = None,
+    inexact: options.Inexact = False,
+    out: options.Out = None,
+    force: options.Force = False,
+    as_json: options.AsJson = False,
 ) -> None:
-    """Draw a logged episode again, as an MP4 or as a strip of pictures, or tell it in words."""
-    if every < 1 or count < 2:
-        raise ConfigError("--every is 1 or greater and --count 2 or greater")
+    """Draw a logged episode again, tell it in words, or ask what a skill would have made of it.
+
+    Pictures are drawn from the logged states, at any size; nothing is run again for them.
+    """
+    manner = _manner(camera, size, every, count, overlay, render)
     folder = _episode_folder(episode)
     record = read_episode(folder)
-    wants_pictures = video is not None or strip is not None
-    if not wants_pictures and (text or (record.poses is None and is_arm(record.header.sim))):
+    targets = _Targets(video, strip, rerun)
+    if counterfactual is not None or skill is not None:
+        if counterfactual is None or skill is None:
+            raise ConfigError("--counterfactual TICK and --skill NAME go together; give both")
+        if targets.files or text or render:
+            raise ConfigError(
+                "--counterfactual draws into its folder; leave out --video, --strip, --rerun, "
+                "--text and --render"
+            )
+        _ask(folder, record, (counterfactual, skill, seeds, sensing, inexact, out, force), manner,
+             as_json)  # fmt: skip
+        return
+    if not targets.files and (text or (record.poses is None and is_arm(record.header.sim))):
         _tell(folder, record, as_json)
         return
-    if record.poses is None:
+    if record.poses is None and (video or strip or not targets.files):
         raise ConfigError(
             f"{episode} holds no poses, so it cannot be drawn again; --text tells it in words"
         )
-    if video is None and strip is None:
-        video = Path(f"{episode.resolve().name}.mp4")
-    _refuse_existing(video, strip)
-    env = _environment(record, render)
-    try:
-        written = _draw(record, env, camera or [], video, strip, every, count)
-    finally:
-        env.close()
+    if not targets.files:
+        targets = _Targets(Path(f"{episode.resolve().name}.mp4"), None, None)
+    _refuse_existing(*targets.files, force=force)
+    film = _written(record, manner, targets, view)
+    written = [str(path.resolve()) for path in targets.files]
     if as_json:
-        output.emit({"episode": str(episode), "written": written, **_facts(record)})
+        told = None if film is None else _film_json(film)
+        output.emit({"episode": str(episode), "written": written, "film": told, **_facts(record)})
         return
     output.answer(_description(record))
     for path in written:
         output.answer(f"look at {path}")
+
+
+def _ask(
+    folder: Path,
+    record: LoggedEpisode,
+    wish: tuple[int, str, int, str | None, bool, Path | None, bool],
+    manner: Manner,
+    as_json: bool,
+) -> None:
+    """Branch an episode; exit 1 where a branch could not be run."""
+    from zetta.runtime.cli import replay_counterfactual  # late: pictures need no policy
+
+    answer = replay_counterfactual.ask(folder, record, replay_counterfactual.Wish(*wish), manner)
+    if as_json:
+        output.emit({"episode": str(folder), **answer.to_json(), **_facts(record)})
+    else:
+        output.answer(_description(record))
+        replay_counterfactual.tell(answer)
+    if answer.errors:
+        raise typer.Exit(1)
 
 
 def _tell(folder: Path, record: LoggedEpisode, as_json: bool) -> None:
@@ -86,25 +160,139 @@ def _tell(folder: Path, record: LoggedEpisode, as_json: bool) -> None:
         output.answer(line)
 
 
-def _draw(
+def render_episode(
+    folder: Path,
+    target: Path,
+    manner: Manner | None = None,
+    advance: Callable[[int], None] = lambda count: None,
+) -> Film:
+    """Draw a logged episode again as an MP4; whatever is at `target` is replaced when it is whole.
+
+    A process draws one task in its lifetime: give each task a process of its own.
+
+    Args:
+        folder: of the episode.
+        target: the file.
+        manner: how it is drawn.
+        advance: told how many frames are finished.
+
+    Raises:
+        ConfigError: there is no such log, it holds no poses, or `manner` asks for what is not.
+        InfraError: nothing can be drawn here, or the file cannot be written.
+    """
+    manner, record = manner or Manner(), read_episode(folder)
+    with drawing(record, manner.render) as env:
+        return _film(record, env, manner, target, advance)
+
+
+@contextmanager
+def drawing(record: LoggedEpisode, render: str | None = None) -> Iterator[Env]:
+    """Give the environment that draws an episode, put into its scene; close it in the end.
+
+    Raises:
+        ConfigError: the simulator is not installed, or has no such render profile.
+        InfraError: it cannot be built here.
+    """
+    env = _environment(record, render)
+    try:
+        yield env
+    finally:
+        env.close()
+
+
+def _film(
     record: LoggedEpisode,
     env: Env,
-    cameras: list[str],
-    video: Path | None,
-    strip: Path | None,
+    manner: Manner,
+    target: Path,
+    advance: Callable[[int], None],
+) -> Film:
+    return write_video(
+        target,
+        env,
+        record,
+        choose_cameras(env, manner.cameras),
+        manner.every,
+        advance,
+        size=manner.size,
+        overlay=manner.overlay,
+    )
+
+
+def _manner(
+    camera: Sequence[str] | None,
+    size: str | None,
     every: int,
     count: int,
-) -> list[str]:
-    chosen = choose_cameras(env, cameras)
-    written = []
+    overlay: str,
+    render: str | None,
+) -> Manner:
+    """Check what was asked for."""
+    if every < 1 or count < 2:
+        raise ConfigError("--every is 1 or greater and --count 2 or greater")
+    known = {name: name for name in OVERLAYS}
+    if overlay not in known:
+        raise ConfigError(f"there is no overlay {overlay!r}; {suggest(overlay, known)}")
+    wanted = None if size is None else parse_size(size)
+    return Manner(tuple(camera or ()), wanted, every, count, known[overlay], render)
+
+
+def _written(record: LoggedEpisode, manner: Manner, targets: _Targets, view: bool) -> Film | None:
+    """Write what is wanted."""
+    if view and targets.rerun is None:
+        raise ConfigError("--view opens what --rerun FILE.rrd writes; give both")
+    if targets.rerun is not None:
+        from zetta.runtime.cli.replay_rerun import check_rerun  # late: an extra package
+
+        check_rerun(view)
+    if record.poses is None:
+        output.note("this log holds no poses: the recording has no pictures")
+        _recording(record, None, manner, targets.rerun, view)
+        return None
+    with drawing(record, manner.render) as env:
+        film = _draw(record, env, manner, targets.video, targets.strip)
+        _recording(record, env, manner, targets.rerun, view)
+    return film
+
+
+def _recording(
+    record: LoggedEpisode, env: Env | None, manner: Manner, target: Path | None, view: bool
+) -> None:
+    if target is None:
+        return
+    from zetta.runtime.cli.replay_rerun import open_viewer, write_rerun
+
+    cameras = () if env is None else choose_cameras(env, manner.cameras)
+    count = 0 if env is None else len(moments(record, manner.every))
+    with output.progress("recording", count) as advance:
+        write_rerun(
+            target, record, env, cameras, manner.size, manner.every, lambda n: advance(n, "")
+        )
+    if view:
+        open_viewer(target)
+
+
+def _draw(
+    record: LoggedEpisode, env: Env, manner: Manner, video: Path | None, strip: Path | None
+) -> Film | None:
+    chosen, size = choose_cameras(env, manner.cameras), manner.size
     if strip is not None:
-        write_strip(strip, env, record, chosen, count)
-        written.append(str(strip.resolve()))
-    if video is not None:
-        with output.progress("video", len(moments(record, every))) as advance:
-            write_video(video, env, record, chosen, every, lambda n: advance(n, ""))
-        written.append(str(video.resolve()))
-    return written
+        write_strip(strip, env, record, chosen, manner.count, size=size)
+    if video is None:
+        return None
+    with output.progress("video", len(moments(record, manner.every))) as advance:
+        return _film(record, env, manner, video, lambda n: advance(n, ""))
+
+
+def _film_json(film: Film) -> dict[str, output.Json]:
+    return {
+        "fps": film.fps,
+        "every": film.every,
+        "frames": film.frames,
+        "cameras": list(film.cameras),
+        "height": film.height,
+        "width": film.width,
+    }
 
 
 def _environment(record: LoggedEpisode, render: str | None) -> Env:
@@ -142,10 +330,10 @@ def _episode_folder(path: Path) -> Path:
     return found[0]
 
 
-def _refuse_existing(*paths: Path | None) -> None:
+def _refuse_existing(*paths: Path | None, force: bool = False) -> None:
     for path in paths:
-        if path is not None and path.exists():
-            raise ConfigError(f"{path} exists already; choose another file")
+        if path is not None and path.exists() and not (force and path.is_file()):
+            raise ConfigError(f"{path} exists already; choose another file, or add --force")
         if path is not None and not path.absolute().parent.is_dir():
             raise ConfigError(
                 f"there is no folder {path.absolute().parent} to write {path.name} to"

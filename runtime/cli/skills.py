@@ -75,7 +75,7 @@ def show_skill(name: One, skills: Folders = None, as_json: AsJson = False) -> No
     """Show one skill: what it is for, its numbers, its programs, its evidence."""
     from zetta.skills.package import load_skill
 
-    package = load_skill(_find(name, skills))
+    package = load_skill(find_skill(name, skills))
     if as_json:
         output.emit(_whole(package))
     else:
@@ -168,7 +168,7 @@ def cut_window(
     from zetta.skills.package import load_skill
     from zetta.skills.replay_cut import add_window
 
-    package = load_skill(_find(name, skills))
+    package = load_skill(find_skill(name, skills))
     path = add_window(package, episode, ticks, expect, window)
     if as_json:
         output.emit({"name": package.name, "window": path.stem, "path": str(path)})
@@ -218,7 +218,7 @@ def skill_folders(folders: Sequence[Path]) -> dict[str, Path]:
     return shelve(folders)
 
 
-def _find(name: str, skills: list[Path] | None) -> Path:
+def find_skill(name: str, skills: Sequence[Path] | None = None) -> Path:
     """Return the folder of a package; a name that nobody else has may be of the user's library."""
     from zetta.skills.shelf import find_package
 
@@ -232,7 +232,7 @@ def _find(name: str, skills: list[Path] | None) -> Path:
 
 def _folders(wanted: list[str] | None, skills: list[Path] | None) -> list[Path]:
     if wanted:
-        return list(dict.fromkeys(_find(name, skills) for name in wanted))
+        return list(dict.fromkeys(find_skill(name, skills) for name in wanted))
     shelf = skill_folders(skills or ())
     return [shelf[name] for name in sorted(shelf)]
 

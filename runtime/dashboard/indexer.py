@@ -23,6 +23,7 @@ from zetta.runtime.dashboard.records import (
     MANIFEST,
     MARKERS,
     PLAN,
+    RESULTS,
     RUN,
     EpisodeRow,
     RunRow,
@@ -246,6 +247,8 @@ class Indexer:
         own = row.path == path
         if own and MANIFEST in entries:
             row = replace(row, kind="campaign")
+        if own and RESULTS in entries:
+            row = replace(row, planned=None)
         if PLAN in entries:
             row = read_plan(self.root / path / PLAN, row)
         if own and RUN in entries:

@@ -248,13 +248,15 @@ def read_plan(path: Path, row: RunRow) -> RunRow:
         planned = 1
         for count in counts:
             planned *= count
+        if (path.parent.parent / RESULTS).exists():  # it is complete, whatever was planned
+            planned = 0
         arms = plain["arms_planned"]
         return RunRow(
             row.id, row.path, row.name, "eval", str(plain["sim"]),
             ", ".join(dict.fromkeys(str(arm["policy"]) for arm in arms.values())),
             ", ".join(dict.fromkeys(str(arm["bundle"]) for arm in arms.values())),
             str(plain["sensing"]), str(plain.get("command", "")),
-            json.dumps(plain.get("versions") or {}), planned, path.stat().st_mtime,
+            json.dumps(plain.get("versions") or {}), planned or None, path.stat().st_mtime,
         )  # fmt: skip
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return row

@@ -21,6 +21,7 @@ from zetta.runtime.core import (
     ArmState,
     Array,
     EnvSpec,
+    Image,
     Init,
     Landmark,
     Observation,
@@ -162,6 +163,15 @@ class LiberoEnv:
         named = {name: CAMERAS[name] for name in cameras}
         sights = self._drawing().look(named, PICTURE_SIZE, depth) if named else ({}, {}, {})
         return Observation(self._proprio(), self.task.instruction, *sights)
+
+    def picture(self, camera: str, height: int, width: int) -> Image | None:
+        """Draw what a camera sees, at any size. Shape (height, width, 3).
+
+        Raises:
+            ConfigError: unknown camera.
+        """
+        check_cameras((camera,), CAMERAS)
+        return self._drawing().sized(CAMERAS[camera], height, width)
 
     def snapshot(self) -> bytes:
         """Return the complete state; restoring it continues bit-exactly."""

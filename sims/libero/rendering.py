@@ -224,6 +224,16 @@ class Renderer:
         metres = None if buffer is None else self._metres(buffer[::-1])
         return np.ascontiguousarray(rgb[::-1]), metres
 
+    def sized(self, camera: str, height: int, width: int) -> Image:
+        """Return an upright picture of any size. Shape (height, width, 3).
+
+        The buffer grows to the largest that was asked for; smaller pictures stay what they were.
+        """
+        if max(height, width) > self._size:
+            self._size = max(height, width)
+            self._mj.mjr_resizeOffscreen(self._size, self._size, self._context)
+        return read_only(self.draw(camera, height, width, depth=False)[0], np.uint8)
+
     def look(
         self, cameras: Mapping[str, str], size: int, depth: bool
     ) -> tuple[dict[str, Image], dict[str, npt.NDArray[np.float32]], dict[str, Camera]]:

@@ -20,6 +20,7 @@ from zetta.runtime.core import (
     Action,
     Array,
     EnvSpec,
+    Image,
     Init,
     Landmark,
     Observation,
@@ -125,6 +126,15 @@ class RobocasaEnv(MujocoEnv):
         """
         self._laid_out()
         return super().observe(cameras, depth)
+
+    def picture(self, camera: str, height: int, width: int) -> Image | None:
+        """Draw what a camera sees, at any size. Shape (height, width, 3).
+
+        Raises:
+            ConfigError: unknown camera, or nothing was reset yet.
+        """
+        self._laid_out()
+        return super().picture(camera, height, width)
 
     def snapshot(self) -> bytes:
         """Return the complete state; restoring it continues bit-exactly."""

@@ -215,6 +215,28 @@ def test_an_evaluation_is_read_while_it_grows_and_a_torn_line_waits(tmp_path: Pa
     assert episodes_page(store, {})["total"] == 4
 
 
+def test_an_evaluation_knows_what_is_planned_until_its_results_are_there(tmp_path: Path) -> None:
+    run = tmp_path / "runs" / "eval"
+    folder = run / "abcdef012345"
+    shards = ShardFolder(folder, "abcdef012345")
+    shards.append(shard_row("k1", True))
+    shards.close()
+    (run / ".lock").touch()
+    plan = {
+        "sim": "toy", "tasks": ["toy_pick/0", "toy_pick/1"], "starts": [{}, {}, {}],
+        "arms_planned": {"none": {"policy": "toy/reach", "bundle": "none"}},
+        "policy_seeds": [0], "sensing": "vision", "command": "zetta eval", "versions": {},
+    }  # fmt: skip
+    (folder / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
+    indexer, store = indexed(tmp_path / "runs", tmp_path / "cache")
+    (told,) = store.rows("SELECT kind, planned, policy FROM runs")
+    assert told == {"kind": "eval", "planned": 6, "policy": "toy/reach"}
+
+    (run / "results.json").write_text("{}", encoding="utf-8")
+    indexer.lap()
+    assert store.rows("SELECT planned FROM runs") == [{"planned": None}]
+
+
 SPEC = {
     "sim": "toy", "suite": "toy_pick", "task": 0, "layout": "3", "seed": 0, "policy": "toy/reach",
     "policy_seed": 0, "bundle": "none", "sensing": "vision", "render": "fast", "options": {},

@@ -1,0 +1,91 @@
+"""Makes the pages of the site that nobody writes by hand, when it is built."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+import typer
+
+from zetta.runtime.cli.main import VERBS
+
+CLI_PAGE: Final = "cli.md"
+"""Page of the command's reference; it exists on the site only."""
+COLUMNS: Final = 100
+FENCE_WORDS: Final = re.compile(r"^( *```sh) [^\n`]+$|^( *```text) [^\n`]+$", re.MULTILINE)
+
+
+def on_config(config: Any) -> Any:
+    """Leave pages out of the navigation that this checkout does not have."""
+    config["nav"] = _present(config["nav"], Path(config["docs_dir"]))
+    return config
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the pages that are generated."""
+    from mkdocs.structure.files import File
+
+    files.append(File.generated(config, CLI_PAGE, content=reference()))
+    return files
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Leave of a fence its language alone: further words are for the tests of a page."""
+    return FENCE_WORDS.sub(lambda found: found.group(1) or found.group(2), markdown)
+
+
+def command_of(verb: str) -> Any:
+    """Return the command line of a verb, as `zetta` makes it."""
+    module = import_module(f"zetta.runtime.cli.{verb}")
+    if hasattr(module, "app"):
+        return typer.main.get_group(module.app)
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    app.command()(module.command)
+    return typer.main.get_command(app)
+
+
+def commands_below(name: str, command: Any) -> Iterator[tuple[str, Any]]:
+    """Yield a command and everything below it, each with what is typed behind `zetta`."""
+    yield name, command
+    if hasattr(command, "list_commands"):
+        context = command.context_class(command, info_name=name)
+        for each in sorted(command.list_commands(context)):
+            yield from commands_below(f"{name} {each}", command.get_command(context, each))
+
+
+def reference() -> str:
+    """Return the page that says what every verb takes: its own help."""
+    parts = [
+        "# Command line",
+        "What `--help` says of every verb, written down when this site was built. `--json` prints "
+        "one object on stdout and nothing else there; `--debug`, anywhere, shows the traceback of "
+        "an error. An error exits 1, wrong usage 2, an interrupted command 130.",
+    ]
+    for verb, what in VERBS.items():
+        parts.append(f"## zetta {verb}\n\n{what[:1].upper()}{what[1:]}.")
+        for name, command in commands_below(verb, command_of(verb)):
+            if name != verb:
+                parts.append(f"### zetta {name}")
+            parts.append(f"```text\n{_help(name, command)}\n```")
+    return "\n\n".join(parts) + "\n"
+
+
+def _present(nav: Any, folder: Path) -> Any:
+    if isinstance(nav, str):
+        return nav if nav == CLI_PAGE or (folder / nav).is_file() else None
+    if isinstance(nav, dict):
+        kept = {title: _present(below, folder) for title, below in nav.items()}
+        return {title: below for title, below in kept.items() if below}
+    return [each for each in (_present(below, folder) for below in nav) if each]
+
+
+def _help(name: str, command: Any) -> str:
+    """Return the help of one command, as a terminal of this width shows it."""
+    context = command.context_class(
+        command, info_name=f"zetta {name}", terminal_width=COLUMNS, max_content_width=COLUMNS
+    )
+    lines = [line.rstrip() for line in command.get_help(context).splitlines()]
+    return "\n".join(lines).strip()
