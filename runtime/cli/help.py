@@ -76,7 +76,7 @@ def sections(command: Any, context: Any) -> Iterator[Section]:
         panels.setdefault(panel, []).append(record)
     if arguments:
         yield Section("Arguments", tuple(arguments))
-    for title in (*PANELS, *(each for each in panels if each not in PANELS)):
+    for title in (*(each for each in panels if each not in PANELS), *PANELS):
         if title in panels:
             yield Section(title, tuple(panels[title]))
 
