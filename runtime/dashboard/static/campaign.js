@@ -110,7 +110,7 @@ function clusters(told, own) {
       h("td", {}, medoid),
       h("td", { class: "num" }, number(each.recovered)));
   });
-  return folded(`clusters-${own.number}`, `Clusters of failures (${own.clusters.length})`,
+  return folded(`clusters-${own.number}`, `Clusters of failures (${own.clusters.filter((each) => each.index >= 0).length})`,
     sheet("Clusters of failures", ["cluster", "#failures", "first missing", "left the successes in", "nearest to all", "#found again"], rows),
     h("p", { class: "sub" }, "Found again: mean Jaccard index with its like among failures drawn again; 1 is a group that always comes back."));
 }
@@ -176,7 +176,7 @@ function pictures(told, own) {
   const there = strips.filter((each) => each.there);
   if (!strips.length) return null;
   if (!there.length) {
-    return h("p", { class: "sub" }, `${plural(strips.length, "picture strip")} of failures can be drawn from the logs: `, h("code", {}, "zetta evolve --report CAMPAIGN"));
+    return h("p", { class: "sub" }, `${plural(strips.length, "picture strip")} of failures not drawn; where the logs are still there: `, h("code", {}, "zetta evolve --report CAMPAIGN"));
   }
   return h("div", { class: "strips" }, h("h3", {}, "Pictures"), there.map((each) => h("figure", {},
     h("img", { src: `/api/campaigns/${told.id}/pictures/${each.name}`, alt: each.caption, loading: "lazy" }), h("figcaption", {}, each.caption))));
