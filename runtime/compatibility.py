@@ -39,8 +39,8 @@ def check_compatible(
     if foreign and not any_profile:
         raise SpecMismatch(
             f"{name} was trained on pictures of the render profile {policy.render_profile!r} "
-            f"and this run draws {env.render_profile!r}; choose the simulator or --render that "
-            f"draws {policy.render_profile!r}, or another policy"
+            f"and {env.name} draws {env.render_profile!r} here; take a policy trained on those, or "
+            f"the simulator and --render that draw {policy.render_profile!r}"
         )
 
 
