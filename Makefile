@@ -69,7 +69,7 @@ test-sims: setup ## install, check and run the simulators of environments of the
 	@for sim in $(SIMS); do echo "== $$sim"; \
 	  $(BIN)/zetta sims install $$sim || exit 1; \
 	  $(BIN)/zetta sims check $$sim || { $(BIN)/zetta sims graphics && $(BIN)/zetta sims check $$sim; } || exit 1; \
-	  $(BIN)/zetta run --sim $$sim --policy oracle/expert --sensing oracle --require-success --no-video || exit 1; \
+	  $(BIN)/zetta run --sim $$sim --policy oracle/expert --sensing oracle --require-success --no-video --no-strip || exit 1; \
 	done
 	$(BIN)/python -m pytest -m sims
 

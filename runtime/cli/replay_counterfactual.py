@@ -177,8 +177,8 @@ def tell(answer: Answer) -> None:
         summary = _summary(answer, branch)
         if summary["distinct"] == 1 and summary["n"] != 1:
             output.answer(
-                f"{branch}: all {summary['n']} runs are one and the same, because other seeds of the "
-                "policy change nothing from there on; count them as one"
+                f"{branch}: all {summary['n']} runs are one and the same, because other seeds of "
+                "the policy change nothing from there on; count them as one"
             )
     if answer.errors:
         output.answer(f"{answer.errors} could not be run and are no scores; the same again tries")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 import threading
 import time
 from collections.abc import Sequence
@@ -115,6 +117,7 @@ class Board:
             "revision": self.store.revision,
             "pending": self.indexer.pending,
             "indexed": self.indexer.laps > 0,
+            "problem": self.indexer.problem,
             "running": [asdict(each) for each in self._running],
             "held": sorted(self._held),
             "films": self.films.states(),
@@ -122,7 +125,9 @@ class Board:
 
     def _watch(self) -> None:
         while not self._stop.is_set():
-            self.look()
+            # What keeps the index from being asked is told by the indexer.
+            with contextlib.suppress(OSError, sqlite3.Error):
+                self.look()
             waited = time.monotonic()
             pause = WATCH_S if self.hub.listeners else ALONE_S
             while time.monotonic() - waited < pause and not self._stop.wait(WATCH_S):

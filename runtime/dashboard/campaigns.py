@@ -67,7 +67,7 @@ def routes(board: Board) -> Sequence[Route]:
     def one(request: Request) -> Response:
         row = _row(board, request.path_params["run"])
         page = _source(board).page(board.folder(row))
-        logs = _episodes(board, row)
+        logs = _episodes(board, row, page)
         return JSONResponse(
             {"id": row.id, "running": board.is_running(row.id), "logs": logs, **page}
         )
@@ -100,10 +100,13 @@ def _row(board: Board, run: str) -> RunRow:
     return row
 
 
-def _episodes(board: Board, row: RunRow) -> Mapping[str, str]:
-    """Return ids of the logged episodes by their folder below the campaign's."""
+def _episodes(board: Board, row: RunRow, page: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return ids of the episodes that the page names, by their folder below the campaign's."""
     below = "" if row.path == "." else f"{row.path}/"
-    rows = board.store.rows(
-        "SELECT id, path FROM episodes WHERE run = ? AND path != '' LIMIT 5000", (row.id,)
+    clusters = (each for own in page["generations"] for each in own["clusters"])
+    logs = sorted({each["log"] for each in clusters} - {""})
+    found = board.store.rows(
+        f"SELECT id, path FROM episodes WHERE path IN ({', '.join('?' * len(logs))})",
+        [below + log for log in logs],
     )
-    return {str(each["path"]).removeprefix(below): str(each["id"]) for each in rows}
+    return {str(each["path"]).removeprefix(below): str(each["id"]) for each in found}

@@ -16,7 +16,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import BinaryIO, Final, Literal, TypeAlias
 
 from zetta.runtime.errors import InfraError
 
@@ -24,6 +24,7 @@ FilmState: TypeAlias = Literal["absent", "waiting", "drawing", "ready", "failed"
 DEADLINE_S: Final = 1800.0
 """For one film; a slow machine draws a long episode in minutes."""
 WAITING_MOST: Final = 16
+LINE_MOST: Final = 400
 CACHE_BYTES: Final = 2 << 30
 REMEMBERED: Final = 200
 """Failures that are kept."""
@@ -39,6 +40,8 @@ class Film:
     state: FilmState
     why: str = ""
     """Why there is none, in words."""
+    progress: str = ""
+    """How far the drawing is, as the process that draws says it."""
 
 
 class Films:
@@ -53,6 +56,7 @@ class Films:
             most: bytes of all films; the ones looked at longest ago go.
         """
         self._folder, self._draw, self._most = folder, draw, most
+        self._notes = folder / f".{os.getpid()}.notes"
         self._waiting: OrderedDict[str, Path] = OrderedDict()
         self._failed: OrderedDict[str, str] = OrderedDict()
         self._drawing = ""
@@ -69,7 +73,7 @@ class Films:
         """Return where a film stands."""
         with self._change:
             if key == self._drawing:
-                return Film("drawing")
+                return Film("drawing", progress=_last_line(self._notes))
             if key in self._waiting:
                 return Film("waiting")
             if self.path(key).exists():
@@ -142,7 +146,8 @@ class Films:
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             fresh.unlink(missing_ok=True)
-            why = self._run(self._draw(log, fresh))
+            with self._notes.open("wb") as notes:
+                why = self._run(self._draw(log, fresh), notes)
             if why:
                 return why
             fresh.replace(self.path(key))
@@ -150,13 +155,14 @@ class Films:
         except (OSError, InfraError) as error:
             return f"the film cannot be kept: {error}"
         finally:
-            with contextlib.suppress(OSError):
-                fresh.unlink(missing_ok=True)
+            for path in (fresh, self._notes):
+                with contextlib.suppress(OSError):
+                    path.unlink(missing_ok=True)
         return ""
 
-    def _run(self, command: Sequence[str]) -> str:
+    def _run(self, command: Sequence[str], notes: BinaryIO) -> str:
         child = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=notes,
             start_new_session=True,
         )  # fmt: skip
         with self._change:
@@ -189,6 +195,21 @@ class Films:
                 return
             left -= path.stat().st_size
             path.unlink(missing_ok=True)
+
+
+def _last_line(path: Path) -> str:
+    """Return the last line that was written whole; empty where there is none.
+
+    >>> _last_line(Path("/nowhere"))
+    ''
+    """
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - LINE_MOST))
+            lines = file.read().decode(errors="replace").splitlines()
+    except OSError:
+        return ""
+    return lines[-1].strip() if lines else ""
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:

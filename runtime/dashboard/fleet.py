@@ -95,8 +95,14 @@ def run_of(board: Board, run: str) -> dict[str, Any]:
         f"WHERE {where} GROUP BY suite, task, arm ORDER BY suite, task, arm LIMIT 400",
         values,
     )
+    arms = board.store.rows(
+        "SELECT arm, count(*) AS n, total(success = 1) AS solved, count(success) AS scored, "
+        f"total(error != '') AS errors FROM episodes WHERE {where} GROUP BY arm ORDER BY arm",
+        values,
+    )
     return {
         **_summary(board, row[0], counted),
+        "arms": [{**each, **rate(each)} for each in arms],
         "command": row[0]["command"],
         "versions": json.loads(row[0]["versions"]),
         "groups": [{**each, **rate(each)} for each in groups],

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import sqlite3
 import threading
 import time
 from collections.abc import Iterator
@@ -77,6 +78,8 @@ class Indexer:
         self.pending = 0
         """Logs that were found and are not read yet."""
         self.laps = 0
+        self.problem = ""
+        """What keeps the index from being whole, in words."""
         self._folders: dict[str, _Folder] = {}
         self._known: dict[str, dict[str, tuple[int, str]]] = {}
         for row in store.rows("SELECT path, inode, id FROM episodes WHERE path != ''"):
@@ -104,7 +107,11 @@ class Indexer:
     def _work(self) -> None:
         while not self._stop.is_set():
             began = time.monotonic()
-            self.lap()
+            try:
+                self.lap()
+                self.problem = ""
+            except (OSError, sqlite3.Error) as error:
+                self.problem = f"the index cannot be kept: {error}"
             # Folders by the thousand are looked at less often than a few.
             self._stop.wait(max(LAP_S, 5 * (time.monotonic() - began)))
 
@@ -154,7 +161,8 @@ class Indexer:
         """List a folder: read what is new in it and find what is gone."""
         try:
             with os.scandir(self.root / path) as listing:
-                entries = {entry.name: entry for entry in listing}
+                # A name that is no text can be neither shown nor kept.
+                entries = {entry.name: entry for entry in listing if _is_text(entry.name)}
         except OSError:
             return
         if folder.run is None and any(name in entries for name in MARKERS):
@@ -300,6 +308,10 @@ class Indexer:
         for path in [p for p in self._read if p.rpartition("/")[0] not in (*seen, "")]:
             self._store.forget_shard(path)
             del self._read[path]
+
+
+def _is_text(name: str) -> bool:
+    return not any("\ud800" <= letter <= "\udfff" for letter in name)
 
 
 def _join(path: str, name: str) -> str:

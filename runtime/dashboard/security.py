@@ -18,6 +18,9 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 SAFE: Final = frozenset({"GET", "HEAD"})
+FOREIGN: Final = frozenset({"cross-site", "same-site"})
+"""What a browser says of requests that a page of somebody else's makes it send, also without
+`Origin`; a link from elsewhere may lead to the first page only."""
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "media-src 'self'; connect-src 'self'; font-src 'self'; manifest-src 'self'; "
@@ -90,6 +93,8 @@ class Guard:
             return _refusal(421, "this server is not called by that name; use the URL it printed")
         origin = headers.get("origin")
         if origin is not None and origin.lower() not in access.origins:
+            return _refusal(403, "pages of other origins are not answered")
+        if headers.get("sec-fetch-site", "none") in FOREIGN and scope["path"] != "/":
             return _refusal(403, "pages of other origins are not answered")
         request = Request(scope, receive)
         if scope["method"] in SAFE and TOKEN in request.query_params:

@@ -32,7 +32,9 @@ let context = null;
 const news = new News((state, told) => {
   const dot = document.getElementById("status");
   dot.dataset.state = state;
+  dot.title = told?.problem ?? "";
   if (state === "lost") dot.textContent = "no connection";
+  else if (told.problem) dot.textContent = told.problem;
   else if (!told.indexed) dot.textContent = told.pending ? `reading ${told.pending} logs` : "reading";
   else dot.textContent = told.running.length ? `${told.running.length} running` : "";
 });

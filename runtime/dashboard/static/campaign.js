@@ -3,7 +3,7 @@
 import { get } from "/static/api.js";
 import { badge, facts, h, level, link, put } from "/static/dom.js";
 import { count, number, percent, plural, seconds } from "/static/format.js";
-import { meter, pairs, points, rate, sheet, tile, verdict } from "/static/campaign_parts.js";
+import { kept, meter, pairs, points, rate, sheet, tile, verdict } from "/static/campaign_parts.js";
 
 export const title = "Campaign";
 const NULLS = new Set(["sham", "random"]);
@@ -11,18 +11,11 @@ const PROGRAMS = ["critic.py", "recovery.py", "params.toml"];
 
 export async function show(place, context) {
   const id = context.parts[0];
-  let revision = null;
-  const load = async () => {
-    const told = await get(`/api/campaigns/${encodeURIComponent(id)}`, {}, context.signal);
+  await kept(context, () => get(`/api/campaigns/${encodeURIComponent(id)}`, {}, context.signal), (told) => {
     context.setTitle(told.name);
     const open = new Set([...place.querySelectorAll("details[open][data-key]")].map((each) => each.dataset.key));
     put(place, page(told));
     for (const each of place.querySelectorAll("details[data-key]")) if (open.has(each.dataset.key)) each.open = true;
-  };
-  await load();
-  context.onNews((told) => {
-    if (revision !== null && revision !== told.revision) load().catch(() => {});
-    revision = told.revision;
   });
   context.keys.Escape = () => context.navigate("#/campaigns");
 }
@@ -117,7 +110,7 @@ function clusters(told, own) {
       h("td", {}, medoid),
       h("td", { class: "num" }, number(each.recovered)));
   });
-  return folded(`clusters-${own.number}`, `Clusters of failures (${own.clusters.length})`,
+  return folded(`clusters-${own.number}`, `Clusters of failures (${own.clusters.filter((each) => each.index >= 0).length})`,
     sheet("Clusters of failures", ["cluster", "#failures", "first missing", "left the successes in", "nearest to all", "#found again"], rows),
     h("p", { class: "sub" }, "Found again: mean Jaccard index with its like among failures drawn again; 1 is a group that always comes back."));
 }
@@ -183,7 +176,7 @@ function pictures(told, own) {
   const there = strips.filter((each) => each.there);
   if (!strips.length) return null;
   if (!there.length) {
-    return h("p", { class: "sub" }, `${plural(strips.length, "picture strip")} of failures can be drawn from the logs: `, h("code", {}, "zetta evolve --report CAMPAIGN"));
+    return h("p", { class: "sub" }, `${plural(strips.length, "picture strip")} of failures not drawn; where the logs are still there: `, h("code", {}, "zetta evolve --report CAMPAIGN"));
   }
   return h("div", { class: "strips" }, h("h3", {}, "Pictures"), there.map((each) => h("figure", {},
     h("img", { src: `/api/campaigns/${told.id}/pictures/${each.name}`, alt: each.caption, loading: "lazy" }), h("figcaption", {}, each.caption))));

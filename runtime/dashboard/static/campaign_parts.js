@@ -75,3 +75,27 @@ export function points(value) {
   if (value === null || value === undefined) return "–";
   return `${value > 0 ? "+" : value < 0 ? "−" : ""}${Math.abs(100 * value).toFixed(0)}`;
 }
+
+const REST_MS = 4000;
+
+/** Show an answer, and again when news say that something is new and the answer is another one. */
+export async function kept(context, ask, draw) {
+  let shown = "";
+  let revision = null;
+  let waits = null;
+  const load = async () => {
+    const told = await ask();
+    const text = JSON.stringify(told);
+    if (text === shown || context.signal.aborted) return;
+    shown = text;
+    draw(told);
+  };
+  await load();
+  context.onNews((told) => {
+    if (revision !== null && revision !== told.revision) {
+      waits ??= setTimeout(() => { waits = null; load().catch(() => {}); }, REST_MS);
+    }
+    revision = told.revision;
+  });
+  context.signal.addEventListener("abort", () => clearTimeout(waits));
+}

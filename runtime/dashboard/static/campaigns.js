@@ -3,24 +3,17 @@
 import { get } from "/static/api.js";
 import { badge, empty, h, level, link, put } from "/static/dom.js";
 import { count, number } from "/static/format.js";
-import { meter, verdict } from "/static/campaign_parts.js";
+import { kept, meter, verdict } from "/static/campaign_parts.js";
 
 export const title = "Campaigns";
 
 export async function show(place, context) {
   const list = h("div", {}, h("p", { class: "quiet" }, "Reading the records of campaigns…"));
   put(place, h("h1", {}, "Campaigns"), list);
-  let revision = null;
-  const load = async () => {
-    const { campaigns } = await get("/api/campaigns", {}, context.signal);
+  await kept(context, () => get("/api/campaigns", {}, context.signal), ({ campaigns }) => {
     put(list, campaigns.length ? table(campaigns) : empty(
       "There are no campaigns in this folder.",
       h("p", {}, "A campaign turns the failures of a policy into skills: ", h("code", {}, "zetta evolve --sim toy --out runs/evolve"))));
-  };
-  await load();
-  context.onNews((told) => {
-    if (revision !== null && revision !== told.revision) load().catch(() => {});
-    revision = told.revision;
   });
 }
 

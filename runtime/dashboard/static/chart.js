@@ -20,8 +20,8 @@ export function interval(rate, width = 120) {
 
 /** k/n, percent and interval beside each other. */
 export function rateCell(rate) {
-  return h("span", {}, `${rate.solved}/${rate.scored} `,
-    h("span", { class: "soft" }, rate.scored ? percent(rate.solved / rate.scored) : "–"), " ", interval(rate, 84));
+  return h("span", { class: "score" }, h("span", {}, `${rate.solved}/${rate.scored} `,
+    h("span", { class: "soft" }, rate.scored ? percent(rate.solved / rate.scored) : "–")), interval(rate, 84));
 }
 
 /** A bound without the dust that sums leave: 6.9e-18 beside 1 is 0. */

@@ -72,5 +72,5 @@ export function empty(text, ...more) {
 
 /** Tell people who hear the page what has changed. */
 export function announce(text) {
-  document.getElementById("status").textContent = text;
+  document.getElementById("said").textContent = text;
 }

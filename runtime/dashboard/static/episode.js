@@ -127,7 +127,10 @@ function eventsOf(told) {
     events.push({ tick: each.tick, kind: "recovery", critic: each.critic, recovery: each,
       text: `${each.skill} ${each.ending === "shadow" ? "would have the robot" : `has the robot for ${count(each.ticks)} ticks`}` });
     if (each.ticks) {
-      events.push({ tick: Math.min(told.ticks - 1, each.tick + each.ticks), kind: "handback", text: `back to the policy: ${each.ending || (each.completed ? "completed" : "ended")}` });
+      const ended = each.tick + each.ticks >= told.ticks;
+      const how = each.ending || (each.completed ? "completed" : "ended");
+      events.push({ tick: Math.min(told.ticks - 1, each.tick + each.ticks), kind: "handback",
+        text: `${ended ? `${each.skill} ends` : `${each.skill} gives the robot back`}: ${how}` });
     }
   }
   for (const each of told.notes) events.push({ tick: each.tick, kind: each.kind, text: `${each.kind}: ${each.text}` });

@@ -69,7 +69,7 @@ export function film(time, context, told) {
         return say(`No film: ${state.why}. The signals are complete.`,
           told.film ? null : h("button", { type: "button", onclick: () => ask(true) }, "Try again"));
       }
-      say(state.state === "waiting" ? "The film waits until another one is drawn." : "The film is drawn from the log; signals can be read meanwhile.");
+      say(state.state === "waiting" ? "The film waits until another one is drawn." : `The film is drawn from the log; signals can be read meanwhile. ${state.progress ?? ""}`);
       timer = setTimeout(() => ask(false), 700);
     } catch (error) {
       if (error.name !== "AbortError") say(`No film: ${error.message}`);

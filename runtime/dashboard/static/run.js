@@ -16,9 +16,10 @@ export async function show(place, context) {
   const head = h("div", { class: "head" });
   const about = h("div", { class: "panel" });
   const cards = h("section", { class: "cards", "aria-label": "Episodes that run now" });
+  const arms = h("div");
   const groups = h("div");
   const table = h("div");
-  put(place, head, about, cards, table, groups);
+  put(place, head, about, arms, cards, table, groups);
   about.hidden = !run;
   if (!run) put(head, h("h1", {}, "Episodes of every run"));
 
@@ -31,7 +32,8 @@ export async function show(place, context) {
       told.sensing ? level(told.sensing) : null, badge(told.kind),
       told.kind === "campaign" ? link(`#/campaign/${run}`, "Gate funnel", { class: "push" }) : link(`#/compare?first=${run}`, "Compare", { class: "push" }));
     put(about, summary(told));
-    put(groups, byTask(told.groups, told.kind));
+    put(arms, byArm(told.arms));
+    put(groups, byTask(told.groups));
   }
 
   const named = await get("/api/facets", { run }, context.signal);
@@ -112,11 +114,22 @@ function summary(told) {
   ];
 }
 
-function byTask(groups, kind) {
+/** Arms of an evaluation side by side; the paired test is in the comparison. */
+function byArm(arms) {
+  if (arms.length < 2) return null;
+  return h("div", { class: "panel flush" }, h("div", { class: "scroll" }, h("table", { "aria-label": "Success by arm" },
+    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "arm"), h("th", { scope: "col" }, "solved"),
+      h("th", { scope: "col" }, "95 % interval"), h("th", { scope: "col", class: "num" }, "episodes"), h("th", { scope: "col", class: "num" }, "errors"))),
+    h("tbody", {}, arms.map((each) => h("tr", {}, h("td", { class: "wrap" }, each.arm || "–"), h("td", {}, rateCell(each)),
+      h("td", {}, `${percent(each.wilson[0])} – ${percent(each.wilson[1])}`),
+      h("td", { class: "num" }, count(each.n)), h("td", { class: "num" }, count(each.errors))))))));
+}
+
+function byTask(groups) {
   if (groups.length < 2) return null;
   const arms = groups.some((each) => each.arm);
   return h("div", { class: "panel flush" }, h("div", { class: "filters" }, h("h2", { style: { margin: 0 } }, "By task"),
-    h("span", { class: "told" }, plural(groups.length, "row"), kind === "eval" ? "" : "")),
+    h("span", { class: "told" }, plural(groups.length, "row"))),
   h("div", { class: "scroll" }, h("table", { "aria-label": "Success by task" },
     h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "task"), arms ? h("th", { scope: "col" }, "arm") : null,
       h("th", { scope: "col" }, "solved"), h("th", { scope: "col", class: "num" }, "episodes"), h("th", { scope: "col", class: "num" }, "errors"))),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import imageio_ffmpeg
@@ -16,11 +17,17 @@ from tests.runtime.dashboard.board_parts import board_at, browser, until
 from zetta.runtime.cli.assemble import Assembler
 from zetta.runtime.cli.dashboard import draw_command
 from zetta.runtime.cli.dashboard_bundles import BundleExplainer
+from zetta.runtime.cli.home import home_library
 from zetta.runtime.core import Init, RunSpec
 from zetta.runtime.dashboard.board import Handed
 from zetta.runtime.dashboard.films import Films
 from zetta.runtime.dashboard.series import thinned
 from zetta.runtime.episode_log import POSES, LoggedEpisode, read_episode
+from zetta.skills.bundle_folders import Member
+from zetta.skills.library_history import Author
+from zetta.skills.package_files import read_files
+from zetta.skills.shelf import library_folder
+from zetta.skills.user_library import UserLibrary
 
 
 @pytest.fixture(scope="module")
@@ -132,6 +139,29 @@ def test_why_refuses_in_words(client: TestClient, asked: dict[str, str], said: s
     assert said in answer.json()["error"]
 
 
+def test_why_finds_the_version_of_a_library_that_was_in_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    library, me = UserLibrary(home_library()), Author("ada", "zetta skills promote")
+    library.promote(Member(read_files(library_folder() / "regrasp")), me)
+    folder = tmp_path / "runs" / "000"
+    assembler = Assembler()
+    spec = RunSpec("toy", "toy_pick", 0, Init(0), policy="toy/reach", bundle="library")
+    assembler.assemble(spec, folder).episode.run()
+    assembler.close()
+    record = read_episode(folder)
+    at = next(tick.index for tick in record.ticks if tick.verdicts)
+    assert BundleExplainer().explain(record, "regrasp", at).same
+
+    library.promote(Member(read_files(library_folder() / "reseat")), me)
+    assert BundleExplainer().explain(record, "regrasp", at).same
+
+    facts = replace(record.header.run, bundle_digest="0" * 64)
+    strange = replace(record, header=replace(record.header, run=facts))
+    assert not BundleExplainer().explain(strange, "regrasp", at).same
+
+
 def test_thinning_keeps_every_peak() -> None:
     values = np.sin(np.arange(100_000) / 500.0)
     values[54_321], values[77_777] = 9.0, -9.0
@@ -156,8 +186,10 @@ def with_a_flash(folder: Path, flash: int) -> LoggedEpisode:
 
 
 def frame_at(film: Path, seconds: float) -> np.ndarray:
-    """Return what a player shows at a time, without the caption. Shape (height, width, 3)."""
-    reader = imageio_ffmpeg.read_frames(str(film), input_params=["-ss", f"{seconds:.6f}"])
+    """Return the frame that begins at a time, without its caption. Shape (height, width, 3)."""
+    # It gives the first frame that begins at this time or later.
+    start = max(0.0, seconds - 1e-3)
+    reader = imageio_ffmpeg.read_frames(str(film), input_params=["-ss", f"{start:.6f}"])
     size = next(reader)["size"]
     frame = np.frombuffer(next(reader), dtype=np.uint8).reshape(size[1], size[0], 3)
     reader.close()
@@ -179,7 +211,7 @@ def test_frame_of_a_tick_is_at_its_time(runs: Path, tmp_path: Path) -> None:
         assert client.get(f"{address}.mp4").status_code == 404
         client.get(address, params={"draw": "1"})
         until(lambda: client.get(address).json()["state"] not in ("waiting", "drawing"))
-        assert client.get(address).json() == {"state": "ready", "why": ""}
+        assert client.get(address).json()["state"] == "ready"
         part = client.get(f"{address}.mp4", headers={"Range": "bytes=0-99"})
         assert (part.status_code, len(part.content)) == (206, 100)
         film = tmp_path / "film.mp4"
@@ -187,9 +219,9 @@ def test_frame_of_a_tick_is_at_its_time(runs: Path, tmp_path: Path) -> None:
     assert not list(folder.glob("*.mp4")), "a log stays as it was written"
 
     hz = record.header.spec.control_hz
-    still = frame_at(film, 0.5 / hz)
+    still = frame_at(film, 0.0)
     apart = {
-        tick: float(np.abs(frame_at(film, (tick + 0.5) / hz) - still).mean())
+        tick: float(np.abs(frame_at(film, tick / hz) - still).mean())
         for tick in (flash - 2, flash - 1, flash, flash + 1, flash + 2)
     }
     assert apart[flash] > 5 * max(apart[tick] for tick in apart if tick != flash)
@@ -234,11 +266,12 @@ def test_drawing_ends_with_the_server(runs: Path, tmp_path: Path) -> None:
     alive = tmp_path / "alive"
 
     def endless(log: Path, film: Path) -> tuple[str, ...]:
-        return ("sh", "-c", f"touch {alive}; sleep 600")
+        return ("sh", "-c", f"echo 'video: 3/40' >&2; touch {alive}; sleep 600")
 
     films = Films(tmp_path / "films", endless)
     films.want("a", runs)
     until(alive.exists)
+    assert films.state("a").progress == "video: 3/40"
     child = films._child
     assert child is not None
     films.close()

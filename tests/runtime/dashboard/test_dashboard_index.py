@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import sqlite3
 from pathlib import Path
 
 import pytest
 
-from tests.runtime.dashboard.board_parts import age, header, indexed, write_episode, write_run
+from tests.runtime.dashboard.board_parts import (
+    age,
+    board_at,
+    header,
+    indexed,
+    until,
+    write_episode,
+    write_run,
+)
 from zetta.runtime.dashboard import indexer as indexer_module
 from zetta.runtime.dashboard.indexer import Indexer
 from zetta.runtime.dashboard.queries import episodes_page, facets
@@ -179,6 +189,37 @@ def test_a_damaged_index_is_made_anew(tmp_path: Path) -> None:
     _, store = indexed(tmp_path / "runs", tmp_path / "cache")
 
     assert names(store) == ["000"]
+
+
+def test_a_name_that_is_no_text_disturbs_nothing(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "runs" / "one", "s")
+    for parent in (run.parent, run / "episodes"):
+        (parent / os.fsdecode(b"\xff\xfe")).mkdir()
+
+    _, store = indexed(tmp_path / "runs", tmp_path / "cache")
+
+    assert names(store) == ["000"]
+
+
+def test_what_goes_wrong_with_the_index_is_told_and_got_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_run(tmp_path / "runs" / "one", "s")
+    board = board_at(tmp_path / "runs", tmp_path / "cache")
+    real, broken = board.store.keep_episodes, [True]
+
+    def keep(rows: object) -> None:
+        if broken[0]:
+            raise sqlite3.OperationalError("database or disk is full")
+        real(rows)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(board.store, "keep_episodes", keep)
+    board.indexer.start()
+    until(lambda: "disk is full" in board.indexer.problem)
+    broken[0] = False
+    until(lambda: board.indexer.laps > 0)
+    assert (board.indexer.problem, names(board.store)) == ("", ["000"])
+    board.close()
 
 
 def test_links_are_not_followed(tmp_path: Path) -> None:

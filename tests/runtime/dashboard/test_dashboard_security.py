@@ -63,6 +63,16 @@ def test_a_page_of_another_origin_is_not_answered(client: TestClient) -> None:
     assert client.get("/api/fleet", headers={"Origin": ORIGIN}).status_code == 200
 
 
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_a_page_of_somebody_else_makes_nothing_be_drawn(client: TestClient, site: str) -> None:
+    sent = {"Sec-Fetch-Site": site}
+    episode = client.get("/api/episodes").json()["rows"][0]["id"]
+
+    assert client.get(f"/api/episodes/{episode}/film?draw=1", headers=sent).status_code == 403
+    assert client.get("/", headers=sent).status_code == 200
+    assert client.get("/api/fleet", headers={"Sec-Fetch-Site": "same-origin"}).status_code == 200
+
+
 def test_every_answer_carries_the_policy(client: TestClient) -> None:
     for path in ("/", "/api/fleet", "/static/app.js", "/api/nothing", "/static/../../secret.txt"):
         answer = client.get(path)
