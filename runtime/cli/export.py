@@ -101,6 +101,7 @@ def _export(asked: Asked, episodes: Sequence[Path]) -> dict[str, output.Json]:
     columns = TickColumns(selection, parts)
     fps = _fps(selection.spec)
     cameras = _cameras(selection, asked) if asked.videos else ()
+    pixels = _pixels(selection.spec, cameras, asked.size)
     folder = output.run_folder("export", asked.out, resume=True)
     key = key_of(selection, {
         "layout": asked.kind, "state": list(parts), "cameras": list(cameras),
@@ -111,7 +112,6 @@ def _export(asked: Asked, episodes: Sequence[Path]) -> dict[str, output.Json]:
     if ledger.complete:
         output.note(f"{folder} holds this export already, whole; nothing is left to do")
     else:
-        pixels = _pixels(selection.spec, cameras, asked.size)
         check_room(folder, needed_bytes(selection, pixels) if not kept else 0)
         with closing(DrawnAgain(cameras, asked.size, asked.render)) as pictures:
             filming = Filming(cameras, pictures) if cameras else None
