@@ -89,7 +89,8 @@ class LiveFile:
                 known.sim, known.suite, known.task, known.init, known.seed, known.instruction,
                 known.policy, known.bundle, known.sensing, known.control_hz, known.max_steps,
                 known.started, tick.index, tick.source, dict(self._sources),
-                self._interventions, self._said, dict(tick.signals), success,
+                self._interventions, self._said,
+                {name: float(value) for name, value in tick.signals.items()}, bool(success),
             )
         )  # fmt: skip
 
@@ -101,7 +102,7 @@ class LiveFile:
     def _write(self, known: LiveEpisode) -> None:
         self._written = self._clock()
         fresh = self._path.with_name(f".{LIVE}.{os.getpid()}")
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, SpecMismatch):
             fresh.write_text(json.dumps(to_json(known), allow_nan=False), encoding="utf-8")
             fresh.replace(self._path)
 

@@ -6,6 +6,7 @@ import ast
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from zetta.critics.parameters import Parameter
 from zetta.critics.tracing import Trace, trace
 from zetta.runtime.cli import at_home
 from zetta.runtime.cli.deploy import bundle_digest, bundle_of, split_bundle
+from zetta.runtime.cli.home import home_library
 from zetta.runtime.core import SENSING_LEVELS, RunSpec
 from zetta.runtime.dashboard.explaining import Annotation, Explanation
 from zetta.runtime.episode_log import EpisodeHeader, LoggedEpisode
@@ -20,7 +22,10 @@ from zetta.runtime.errors import ConfigError, ScreenError, ZettaError, suggest
 from zetta.runtime.registry import installed_signals
 from zetta.runtime.signals import SignalHistory, SignalSpec
 from zetta.runtime.signals_source import signals_with
-from zetta.skills.bundles import LoadedBundle
+from zetta.skills.bundles import LIBRARY, LoadedBundle
+from zetta.skills.user_library import UserLibrary
+
+VERSIONS_MOST: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +63,8 @@ class BundleExplainer:
                 "and no code decided them"
             )
         try:
+            spec, same = _as_it_was(spec, episode.header.run.bundle_digest)
             bundle = _bundle(spec)
-            same = bundle_digest(spec) == episode.header.run.bundle_digest
         except (ScreenError, OSError) as error:
             raise ConfigError(f"the bundle {spec.bundle!r} cannot be read now: {error}") from error
         program = _program(bundle, critic)
@@ -87,6 +92,24 @@ def _spec(header: EpisodeHeader) -> RunSpec:
         policy=run.policy_name, policy_seed=run.policy_seed, bundle=run.bundle,
         sensing=run.sensing, render=run.render, options=run.options,
     )  # fmt: skip
+
+
+def _as_it_was(spec: RunSpec, digest: str) -> tuple[RunSpec, bool]:
+    """Return `spec` with the bundle that has `digest`, and whether it was found.
+
+    A library of the user keeps every version; other bundles are what their name stands for now.
+    """
+    if bundle_digest(spec) == digest:
+        return spec, True
+    control, colon, rest = spec.bundle.rpartition(":")
+    parts = rest.split("+")
+    if LIBRARY in parts:
+        for version in UserLibrary(home_library()).versions()[:VERSIONS_MOST]:
+            fixed = [f"{LIBRARY}@{version}" if part == LIBRARY else part for part in parts]
+            older = replace(spec, bundle=control + colon + "+".join(fixed))
+            if bundle_digest(older) == digest:
+                return older, True
+    return spec, False
 
 
 def _bundle(spec: RunSpec) -> LoadedBundle:

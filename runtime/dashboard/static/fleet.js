@@ -98,14 +98,15 @@ function runs(all) {
     if (event.type === "click" || event.key === "Enter") location.hash = addressOf(run);
   };
   return h("div", { class: "panel flush" }, h("div", { class: "scroll" }, h("table", { "aria-label": "Runs" },
-    h("thead", {}, h("tr", {}, ["run", "state", "solved"].map((t) => h("th", { scope: "col" }, t)),
+    h("thead", {}, h("tr", {}, ["run", "state", "solved"].map((t) => h("th", { scope: "col", class: t === "state" ? "wide" : "" }, t)),
       h("th", { scope: "col", class: "num" }, "episodes"), h("th", { scope: "col", class: "num" }, "errors"),
       ["rate, left", "policy, bundle", "sensing", "begun"].map((t, i) => h("th", { scope: "col", class: i > 0 ? "wide" : "" }, t)))),
     h("tbody", {}, all.map((run) => h("tr", {
       data: { href: addressOf(run) }, tabindex: "0", onclick: open(run), onkeydown: open(run),
     },
-    h("td", {}, h("a", { href: addressOf(run), tabindex: "-1" }, run.name), h("span", { class: "sub" }, `${run.kind}${run.sim ? `, ${run.sim}` : ""}`)),
-    h("td", {}, badge(run.state, STATES[run.state])),
+    h("td", {}, h("a", { href: addressOf(run), tabindex: "-1" }, run.name), h("span", { class: "sub" }, `${run.kind}${run.sim ? `, ${run.sim}` : ""}`),
+      run.state === "finished" ? null : h("span", { class: "narrow" }, badge(run.state, STATES[run.state]))),
+    h("td", { class: "wide" }, badge(run.state, STATES[run.state])),
     h("td", {}, rateCell(run)),
     h("td", { class: "num" }, run.planned ? progress(run) : count(run.n)),
     h("td", { class: "num" }, run.errors ? badge(count(run.errors), "error", "Infrastructure errors: never a score") : h("span", { class: "faint" }, "0")),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import imageio_ffmpeg
@@ -16,11 +17,17 @@ from tests.runtime.dashboard.board_parts import board_at, browser, until
 from zetta.runtime.cli.assemble import Assembler
 from zetta.runtime.cli.dashboard import draw_command
 from zetta.runtime.cli.dashboard_bundles import BundleExplainer
+from zetta.runtime.cli.home import home_library
 from zetta.runtime.core import Init, RunSpec
 from zetta.runtime.dashboard.board import Handed
 from zetta.runtime.dashboard.films import Films
 from zetta.runtime.dashboard.series import thinned
 from zetta.runtime.episode_log import POSES, LoggedEpisode, read_episode
+from zetta.skills.bundle_folders import Member
+from zetta.skills.library_history import Author
+from zetta.skills.package_files import read_files
+from zetta.skills.shelf import library_folder
+from zetta.skills.user_library import UserLibrary
 
 
 @pytest.fixture(scope="module")
@@ -130,6 +137,29 @@ def test_why_refuses_in_words(client: TestClient, asked: dict[str, str], said: s
 
     assert answer.status_code == 400
     assert said in answer.json()["error"]
+
+
+def test_why_finds_the_version_of_a_library_that_was_in_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    library, me = UserLibrary(home_library()), Author("ada", "zetta skills promote")
+    library.promote(Member(read_files(library_folder() / "regrasp")), me)
+    folder = tmp_path / "runs" / "000"
+    assembler = Assembler()
+    spec = RunSpec("toy", "toy_pick", 0, Init(0), policy="toy/reach", bundle="library")
+    assembler.assemble(spec, folder).episode.run()
+    assembler.close()
+    record = read_episode(folder)
+    at = next(tick.index for tick in record.ticks if tick.verdicts)
+    assert BundleExplainer().explain(record, "regrasp", at).same
+
+    library.promote(Member(read_files(library_folder() / "reseat")), me)
+    assert BundleExplainer().explain(record, "regrasp", at).same
+
+    facts = replace(record.header.run, bundle_digest="0" * 64)
+    strange = replace(record, header=replace(record.header, run=facts))
+    assert not BundleExplainer().explain(strange, "regrasp", at).same
 
 
 def test_thinning_keeps_every_peak() -> None:

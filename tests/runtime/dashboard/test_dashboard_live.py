@@ -7,9 +7,10 @@ import fcntl
 import json
 import os
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.runtime.dashboard.board_parts import board_at, browser, until, write_episode, write_run
@@ -137,6 +138,21 @@ def test_a_disk_that_refuses_costs_the_episode_nothing(tmp_path: Path) -> None:
     tick, step = ticks(1)[0]
     live.tick(tick, step.success)
     live.close()
+
+
+def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
+    scene = Scene(ToySimulator().task("toy_pick", 0), Init(0))
+    known = live_episode(scene, "put it there", "toy", 20.0, ("a", "none", "vision"))
+    clock = Still()
+    live = LiveFile(tmp_path, known, clock)
+    clock.now = 9.0
+    tick, _ = ticks(1)[0]
+    signals = {"slip": np.float32(0.5), "holding": np.bool_(True), "lift": float("nan")}
+    live.tick(replace(tick, signals=signals), np.bool_(True))  # type: ignore[arg-type]
+    read = read_live(tmp_path)
+
+    assert read is not None
+    assert (read.success, read.signals["slip"], read.signals["holding"]) == (True, 0.5, 1.0)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"sim": 3}', "null"])
