@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-import typer
-
 from zetta.runtime.cli.main import VERBS
+from zetta.runtime.cli.tree import load
 
-CLI_PAGE: Final = "cli.md"
-"""Page of the command's reference; it exists on the site only."""
+VERBS_PAGE: Final = "verbs.md"
+"""The command's reference; it exists on the site only."""
 COLUMNS: Final = 100
 FENCE_WORDS: Final = re.compile(r"^( *```sh) [^\n`]+$|^( *```text) [^\n`]+$", re.MULTILINE)
 
@@ -28,7 +26,7 @@ def on_files(files: Any, config: Any) -> Any:
     """Add the pages that are generated."""
     from mkdocs.structure.files import File
 
-    files.append(File.generated(config, CLI_PAGE, content=reference()))
+    files.append(File.generated(config, VERBS_PAGE, content=reference()))
     return files
 
 
@@ -39,12 +37,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 def command_of(verb: str) -> Any:
     """Return the command line of a verb, as `zetta` makes it."""
-    module = import_module(f"zetta.runtime.cli.{verb}")
-    if hasattr(module, "app"):
-        return typer.main.get_group(module.app)
-    app = typer.Typer(add_completion=False, rich_markup_mode=None)
-    app.command()(module.command)
-    return typer.main.get_command(app)
+    return load(verb, verb)
 
 
 def commands_below(name: str, command: Any) -> Iterator[tuple[str, Any]]:
@@ -59,10 +52,9 @@ def commands_below(name: str, command: Any) -> Iterator[tuple[str, Any]]:
 def reference() -> str:
     """Return the page that says what every verb takes: its own help."""
     parts = [
-        "# Command line",
-        "What `--help` says of every verb, written down when this site was built. `--json` prints "
-        "one object on stdout and nothing else there; `--debug`, anywhere, shows the traceback of "
-        "an error. An error exits 1, wrong usage 2, an interrupted command 130.",
+        "# Every verb and option",
+        "What `--help` says of every verb, written down when this site was built. Exit codes, "
+        "`--json` and completion are in [The command line](cli.md).",
     ]
     for verb, what in VERBS.items():
         parts.append(f"## zetta {verb}\n\n{what[:1].upper()}{what[1:]}.")
@@ -75,7 +67,7 @@ def reference() -> str:
 
 def _present(nav: Any, folder: Path) -> Any:
     if isinstance(nav, str):
-        return nav if nav == CLI_PAGE or (folder / nav).is_file() else None
+        return nav if nav == VERBS_PAGE or (folder / nav).is_file() else None
     if isinstance(nav, dict):
         kept = {title: _present(below, folder) for title, below in nav.items()}
         return {title: below for title, below in kept.items() if below}

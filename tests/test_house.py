@@ -134,11 +134,3 @@ def test_readme_names_its_two_commands_and_only_verbs_that_exist() -> None:
     assert re.search(r"```\nmake run\nmake test\n```", readme)
     assert all(re.search(rf"^{target}:", makefile, re.M) for target in targets)
     assert set(re.findall(r"`zetta ([a-z]+)", readme)) <= set(verbs)
-
-
-def test_links_of_the_documents_lead_somewhere() -> None:
-    for document in (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")):
-        text = document.read_text(encoding="utf-8")
-        for target in re.findall(r"\]\(([^)#]+)\)", text):
-            if not target.startswith("http"):
-                assert (document.parent / target).exists(), f"{document.name} links to {target}"

@@ -137,13 +137,6 @@ def skills(given: Given) -> Iterable[str]:
     return (page.parent.name for folder in folders for page in folder.glob("*/SKILL.md"))
 
 
-def signals(_: Given) -> Iterable[str]:
-    """Return the named signals that critics may read."""
-    from zetta.runtime.signals import SIGNALS
-
-    return SIGNALS
-
-
 def wishes(_: Given) -> Iterable[str]:
     """Return what `--option` takes."""
     from zetta.runtime.cli.options import OPTIONS as KNOWN
@@ -210,7 +203,6 @@ OPTIONS: Final[Mapping[str, Values]] = {
     "--bundle": bundles,
     "--arms": bundles,
     "--skill": skills,
-    "--signal": signals,
     "--sensing": _fixed(*SENSING_LEVELS),
     "--render": _fixed("fast", "full"),
     "--localizer": _fixed("tiny", "geometry", "openvocab:"),

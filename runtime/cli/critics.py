@@ -23,7 +23,11 @@ from zetta.runtime.signals import SignalSpec
 from zetta.runtime.signals_source import signals_with
 from zetta.skills.program import analyse_program
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, help="Critics.")
+HELP: Final = (
+    "Critics: the small programs that watch a policy; list and check them, let them judge logs, "
+    "and set their thresholds."
+)
+app = typer.Typer(add_completion=False, rich_markup_mode=None, help=HELP)
 
 app.command("calibrate")(calibrate.command)
 app.command("judge")(judge.command)

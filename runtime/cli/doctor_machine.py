@@ -106,13 +106,14 @@ def check_ports() -> Check:
 
 
 def default_ports() -> tuple[int, ...]:
-    """Return the ports of policies and of the link of an arm."""
+    """Return the ports of policies, of the link of an arm, and of the dashboard."""
     from zetta.hw_drivers.arm_messages import COMMAND_PORT, STATE_PORT, STOP_PORT
     from zetta.hw_drivers.camera_stream import CAMERA_PORT
+    from zetta.runtime.cli.dashboard import PORT
     from zetta.runtime.policy_server.zmq_door import DEFAULT_BIND
 
     policies = int(DEFAULT_BIND.rpartition(":")[2])
-    return (policies, policies + 1, COMMAND_PORT, STATE_PORT, STOP_PORT, CAMERA_PORT)
+    return (policies, policies + 1, COMMAND_PORT, STATE_PORT, STOP_PORT, CAMERA_PORT, PORT)
 
 
 def check_models() -> Check:

@@ -55,7 +55,7 @@ def command(
     only: Annotated[
         str | None, typer.Option(help="Only 'interventions': what skills drove, as clips.")
     ] = None,
-    margin: Annotated[int, typer.Option(help="Ticks around each intervention.")] = 20,
+    margin: Annotated[int, typer.Option(help="Ticks kept around each intervention.")] = 0,
     successes: Annotated[bool, typer.Option("--successes", help="Only solved episodes.")] = False,
     with_oracle: Annotated[
         bool, typer.Option("--with-oracle", help="Also episodes that used simulator truth.")
@@ -79,10 +79,10 @@ def command(
     kind, out = _target(lerobot, parquet, gymnasium)
     if only not in (None, INTERVENTIONS):
         raise ConfigError(f"got --only {only}; {suggest(str(only), [INTERVENTIONS])}")
-    if margin < 0:
-        raise ConfigError(f"got --margin {margin}; it is 0 or greater")
+    if margin < 0 or (margin and not only):
+        raise ConfigError(f"got --margin {margin}; it is 0 or greater, and goes with --only")
     asked = Asked(
-        kind, out, Wishes(only is not None, margin if only else 0, successes, with_oracle),
+        kind, out, Wishes(only is not None, margin, successes, with_oracle),
         tuple(p.strip() for p in (state or "").split(",") if p.strip()),
         tuple(camera or ()), _size(size), render, videos,
     )  # fmt: skip
@@ -107,7 +107,9 @@ def _export(asked: Asked, episodes: Sequence[Path]) -> dict[str, output.Json]:
     })  # fmt: skip
     ledger = Ledger(folder, key, asked.kind)
     kept = sum(ledger.has(i) for i in range(len(selection.clips)))
-    if not ledger.complete:
+    if ledger.complete:
+        output.note(f"{folder} holds this export already, whole; nothing is left to do")
+    else:
         pixels = _pixels(selection.spec, cameras, asked.size)
         check_room(folder, needed_bytes(selection, pixels) if not kept else 0)
         with closing(DrawnAgain(cameras, asked.size, asked.render)) as pictures:

@@ -141,14 +141,21 @@ def note(text: str) -> None:
 def answer(text: str, look: Callable[[str], str] | None = None) -> None:
     """Print a result for people on stdout (on stderr under `--json`).
 
-    A table has colours of its own; `look` gives other text some, where there shall be any.
+    A table has colours of its own; `look` gives other text some, where there shall be any. A
+    reader that has seen enough, as `head` has, is no error.
 
     Raises:
         InfraError: stdout takes nothing.
     """
     if colours.wanted(sys.stdout):
         text = text.coloured if isinstance(text, Table) else look(text) if look else text
-    _write(text, sys.stdout)
+    try:
+        _write(text, sys.stdout)
+    except InfraError as error:
+        if not isinstance(error.__cause__, BrokenPipeError):
+            raise
+        # What is left in the buffer would fail once more when the interpreter ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _write(text: str, stream: TextIO) -> None:

@@ -61,7 +61,10 @@ PAGES: Final[Mapping[str, Page]] = {
     ),
     "report": Page(
         "Use it to pass a result on: one file that loads nothing from elsewhere.",
-        ("zetta report runs/mine", "zetta report runs/mine --out mine.html"),
+        (
+            "zetta report runs/mine --pdf mine.pdf",
+            "zetta report runs/bare runs/mine --out both.html",
+        ),
     ),
     "export": Page(
         "Use it to train on what was logged, interventions included.",

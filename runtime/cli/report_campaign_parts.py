@@ -170,7 +170,7 @@ def failure_part(read: GenerationRead) -> Iterator[Block]:
         return
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (
-            str(each.index), Tag("this one" if each == found.target else "–", "plain"),
+            str(each.index), Tag("this one") if each == found.target else NONE,
             str(each.size), each.missing or NONE, number(each.divergence), each.away_in or NONE,
             number(each.recovered), each.medoid,
             ", ".join(f"{name} ({n})" for name, n in each.tasks.items()) or NONE,

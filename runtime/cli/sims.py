@@ -20,7 +20,11 @@ from zetta.runtime.errors import ConfigError, suggest
 from zetta.sims.installs import downloads
 from zetta.sims.installs.downloads import MB
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, help="Simulators.")
+HELP: Final = (
+    "Simulators: which there are, what each needs, and how those are installed that live in an "
+    "environment of their own."
+)
+app = typer.Typer(add_completion=False, rich_markup_mode=None, help=HELP)
 
 Name = Annotated[str, typer.Argument(help="Simulator; `zetta sims list` names them.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]

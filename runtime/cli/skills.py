@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
-    help="Skill packages.",
+    help="Skills: write, check, test and sign packages; promote them into a library of your own, "
+    "try them elsewhere, and take them back.",
     epilog="How to write one: docs/skills.md.",
 )
 

@@ -28,7 +28,7 @@ class Wishes:
 
     only_interventions: bool = False
     """Only what skills drove, with a margin around."""
-    margin: int = 20
+    margin: int = 0
     """Ticks before and after an intervention."""
     successes: bool = False
     with_oracle: bool = False

@@ -132,6 +132,8 @@ def facts_of(selection: Selection) -> dict[str, Any]:
         "action": to_json(action),
         "arms": list(selection.spec.arms),
         "control_hz": selection.spec.control_hz,
+        "render_profile": selection.spec.render_profile,
+        "versions": dict(selection.spec.versions),
         "skipped": dict(selection.skipped),
     }
 

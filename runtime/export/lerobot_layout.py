@@ -40,6 +40,7 @@ from zetta.runtime.export.statistics import (
 DATA_BYTES: Final = 100 * 2**20
 VIDEO_BYTES: Final = 200 * 2**20
 """Largest files, as LeRobot writes them."""
+GROUP_ROWS: Final = 10_000
 FILES: Final = 1000
 """Files of a chunk."""
 COUNTED: Final = (
@@ -176,8 +177,9 @@ class LeRobotLayout:
     def _binned(self, root: Path, whole: Mapping[str, Joined]) -> dict[str, Binned]:
         bins = {name: Binned(each.low, each.high) for name, each in whole.items()}
         numeric = [feature for feature in self.features if feature.name in whole]
+        names = [feature.name for feature in numeric]
         for path in sorted((root / "data").glob("*/*.parquet")):
-            for batch in pq.ParquetFile(path).iter_batches(columns=[f.name for f in numeric]):
+            for batch in pq.ParquetFile(path).iter_batches(GROUP_ROWS, columns=names):
                 for feature in numeric:
                     bins[feature.name].add(_read_column(batch.column(feature.name), feature))
         return bins
@@ -274,13 +276,18 @@ def _make(target: Path, parts: Sequence[Path], write: Any) -> None:
 
 
 def _join_tables(parts: Iterable[Path], target: Path) -> None:
-    """Write one row group for each episode."""
+    """Write row groups of many episodes: what describes a group is kept for all of them."""
     writer = None
+    waiting: list[pa.Table] = []
     try:
         for part in parts:
-            table = pq.read_table(part)
-            writer = writer or pq.ParquetWriter(target, table.schema, compression="snappy")
-            writer.write_table(table)
+            waiting.append(pq.read_table(part))
+            writer = writer or pq.ParquetWriter(target, waiting[0].schema, compression="snappy")
+            if sum(table.num_rows for table in waiting) >= GROUP_ROWS:
+                writer.write_table(pa.concat_tables(waiting))
+                waiting.clear()
+        if writer is not None and waiting:
+            writer.write_table(pa.concat_tables(waiting))
     finally:
         if writer is not None:
             writer.close()

@@ -176,7 +176,8 @@ def _episode_row(each: Episode, noted: bool) -> tuple[Cell, ...]:
     return (
         each.row.planned.scene, str(spec.policy_seed), each.arm, CodeCell(each.name),
         Tag(each.outcome, TONES.get(each.outcome, "open")),
-        ended, NONE if record is None else str(record.ticks), str(len(each.recoveries)),
+        ended, NONE if record is None else str(record.ticks),
+        NONE if record is None else str(record.interventions),
         *((each.note,) if noted else ()),
     )  # fmt: skip
 

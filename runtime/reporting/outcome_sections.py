@@ -17,6 +17,12 @@ NO_NULL: Final = (
     "One arm has no null beside it: this says how often it solved, not what anything gained. "
     "Compare it with a run without the bundle on the same scenes."
 )
+SHADOW: Final = "shadow"
+"""How an intervention ended that was only noted."""
+SHADOW_TEXT: Final = (
+    "{} of {} were in shadow mode: the critic spoke and nobody took over. There an alarm in a "
+    "solved episode is a false alarm, and one in a failed episode is a failure that was seen."
+)
 
 
 def success_section(outcomes: Outcomes, tables: Tables) -> Section:
@@ -299,4 +305,6 @@ def intervention_section(outcomes: Outcomes, most: int) -> Section:
             for e, r in every[:most]
         ),
     )  # fmt: skip
-    return Section("Interventions", (total, single))
+    shadowed = sum(r.ending == SHADOW for _, r in every)
+    said = () if not shadowed else (Words(SHADOW_TEXT.format(shadowed, len(every))),)
+    return Section("Interventions", (*said, total, single))

@@ -23,6 +23,8 @@ VARIABLES: Final[Mapping[str, str]] = {
 }  # fmt: skip
 DASHES: Final = ("-", "--", "-.", ":")
 MARKERS: Final = "osD^vP"
+ASIDE: Final = 0.12
+"""Walks that go the same way are drawn side by side."""
 HATCHES: Final = ("", "///", "...", "xx", "\\\\\\", "++")
 WIDTH: Final = 7.6
 """Inches."""
@@ -173,9 +175,11 @@ def stopping(walks: Sequence[Walk], stops: Sequence[tuple[int, int]], name: str)
             axes.plot(*zip(*stops, strict=True), "_", color=INK, ms=11, mew=1.8, label="boundary")
         for place, each in enumerate(walks):
             wins = [sum(each.wins[:k]) for k in range(len(each.wins) + 1)]
+            aside = ASIDE * (place - (len(walks) - 1) / 2)
             axes.plot(
-                range(len(wins)), wins, color=SERIES[place % 6], ls=DASHES[place % 4],
-                marker=MARKERS[place % 6], ms=4, lw=1.4, label=_cut(each.label),
+                [k + aside for k in range(len(wins))], wins,
+                color=SERIES[place % 6], ls=DASHES[place % 4], marker=MARKERS[place % 6],
+                ms=4, lw=1.4, label=_cut(each.label),
             )  # fmt: skip
         axes.set_xlim(-0.3, last + 0.3)
         axes.set_ylim(-0.4, last + 0.4)

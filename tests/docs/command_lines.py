@@ -19,7 +19,7 @@ import typer
 
 from docs import hooks
 from tests.docs.blocks import ROOT
-from zetta.runtime.cli.main import VERBS
+from zetta.runtime.cli.main import TOP_OPTIONS, VERBS
 
 WITHIN_S: Final = 120.0
 MISSING: Final = re.compile(r"^Missing|requires an argument|^Usage:")
@@ -84,9 +84,11 @@ def complaint(line: Sequence[str], whole: bool = True) -> str:
         known = not module.startswith("zetta.") or find_spec(module) is not None
         return "" if known else f"there is no module {module}"
     arguments = [each for each in arguments if each not in EVERYWHERE]
-    if not arguments or arguments[0] in ("--help", "--version"):
+    if not arguments or arguments[0] in TOP_OPTIONS:
         return ""
     verb, *given = arguments
+    if verb.isupper() and not whole:
+        return ""  # a sentence about any verb
     if verb not in VERBS:
         return f"there is no verb {verb!r}"
     try:

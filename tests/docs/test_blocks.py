@@ -21,8 +21,8 @@ from tests.docs.session import BlockFailed, session
 
 PAGES: Final = {page: blocks_of(page) for page in pages() if page.name not in OWN_RUNNER}
 REASONS: Final = (
-    "an arm", "a camera", "a GPU", "a download", "a key", "a server of yours", "another machine",
-    "a quiet machine", "your own", "hours", "a simulator",
+    "an arm", "a browser", "a camera", "a GPU", "a download", "a key", "a server of yours",
+    "another machine", "a quiet machine", "LeRobot", "your own", "hours", "a simulator",
 )  # fmt: skip
 """What a test does not have; every `needs` begins with one of them."""
 ENDS: Final = ("…", "|", "&", ";", ">", "[")

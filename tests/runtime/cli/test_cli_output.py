@@ -134,3 +134,29 @@ def test_progress_without_a_terminal_ends_with_a_line(capsys: pytest.CaptureFixt
         advance(3, "last")
 
     assert capsys.readouterr().err.splitlines() == ["episodes: 3/3, 0 s so far, 0 s left last"]
+
+
+def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-c", "from zetta.runtime.cli import output; output.answer('seen')"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdout is not None
+    child.stdout.close()
+    assert child.stderr is not None
+    assert child.stderr.read() == ""
+    assert child.wait(60) == 0
+    child.stderr.close()
+
+
+def test_a_full_disk_behind_stdout_is_an_error() -> None:
+    told = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m zetta.runtime.cli.main skills list > /dev/full"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert told.returncode == 1
+    assert "cannot be written to stdout" in told.stderr

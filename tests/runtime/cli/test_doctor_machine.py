@@ -98,7 +98,7 @@ def test_a_port_on_which_somebody_listens_is_named(monkeypatch: pytest.MonkeyPat
 
 
 def test_the_ports_are_those_that_verbs_use() -> None:
-    assert doctor_machine.default_ports() == (5601, 5602, 5701, 5702, 5703, 5704)
+    assert doctor_machine.default_ports() == (5601, 5602, 5701, 5702, 5703, 5704, 5690)
 
 
 def test_the_models_of_this_installation_are_whole() -> None:

@@ -87,8 +87,9 @@ def dashboard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield served
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
+    """Drive a browser; for one module, because its event loop runs in this thread all the while."""
     try:
         found = find_chromium()
     except ConfigError as error:
