@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 MANY, FEW, LIVE = 10_000, 100, 300
 BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome")
 """Programs that are Chromium, the distribution's first."""
+FLAGS: Final = ("--no-sandbox", "--disable-dev-shm-usage")
+"""Containers have neither the namespaces nor the shared memory that it wants."""
 RATIO_TARGET: Final = 1 / 3
 """Of a hundred episodes to ten thousand: at most three times slower."""
 PAINT_TARGET_MS, FILTER_TARGET_MS = 1000.0, 300.0
@@ -113,7 +115,7 @@ def dashboard_figures(blocks: int, sizes: Sizes = Sizes()) -> list[Figure]:
         with _server(root, Path(name)) as url, sync_playwright() as driver:
             output.note("reading them once")
             index_s = _indexed(url, sizes.many + sizes.few)
-            opened = driver.chromium.launch(executable_path=browser, args=["--no-sandbox"])
+            opened = driver.chromium.launch(executable_path=browser, args=list(FLAGS))
             page = opened.new_page()
             figures = _speed(page, url, blocks)
             grown = _growth(page, url, lambda n: add_made_episode(root / "many", n, many), sizes)

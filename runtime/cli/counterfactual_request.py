@@ -39,10 +39,17 @@ class Question:
     package: str
     """SHA-256 of the package."""
     sensing: Sensing
+    share: float | None = None
+    """Of the step budget, for skills; None is that of the episode."""
 
 
 def question_of(
-    folder: Path, record: LoggedEpisode, tick: int, wanted: str, sensing: str | None
+    folder: Path,
+    record: LoggedEpisode,
+    tick: int,
+    wanted: str,
+    sensing: str | None,
+    share: float | None = None,
 ) -> Question:
     """Check what was asked for, and return it; nothing is built.
 
@@ -52,6 +59,7 @@ def question_of(
         tick: where the branches part.
         wanted: name of a skill, or the folder of one.
         sensing: highest level that may be read; None for that of the episode.
+        share: of the step budget, for skills; None for that of the episode.
 
     Raises:
         ConfigError: no such tick, skill or level, the skill is above the level or does not fit the
@@ -83,10 +91,11 @@ def question_of(
         folder=str(package.folder),
         package=package.digest,
         sensing=level,
+        share=share,
     )
 
 
-def spec_of(record: LoggedEpisode, sensing: Sensing) -> RunSpec:
+def spec_of(record: LoggedEpisode, question: Question) -> RunSpec:
     """Return what runs an episode again, with every signal, as orders for skills need it.
 
     An episode in which critics were only heard is one of the policy alone.
@@ -97,6 +106,8 @@ def spec_of(record: LoggedEpisode, sensing: Sensing) -> RunSpec:
     header = record.header
     run, scene = header.run, header.scene
     options = {**run.options, "signals": "yes"}
+    if question.share is not None:
+        options["recovery_share"] = f"{question.share:g}"
     bundle = run.bundle
     if options.pop("shadow", "") == "yes":
         bundle = NO_BUNDLE
@@ -104,7 +115,8 @@ def spec_of(record: LoggedEpisode, sensing: Sensing) -> RunSpec:
             options.pop(name, None)
     spec = RunSpec(
         header.sim, scene.task.suite, scene.task.index, scene.layout, seed=scene.seed,
-        policy=run.policy_name, policy_seed=run.policy_seed, bundle=bundle, sensing=sensing,
+        policy=run.policy_name, policy_seed=run.policy_seed, bundle=bundle,
+        sensing=question.sensing,
         render=run.render, options=options,
     )  # fmt: skip
     if bundle != NO_BUNDLE and bundle_digest(spec) != run.bundle_digest:

@@ -21,6 +21,7 @@ from zetta.runtime.export.features import TickColumns, camera_names, whole_state
 from zetta.runtime.export.ledger import Ledger, check_room, facts_of, key_of
 from zetta.runtime.export.lerobot_layout import LeRobotLayout
 from zetta.runtime.export.parts import Filming, Layout, export, needed_bytes
+from zetta.runtime.picture_sizes import PictureSize, parse_size
 
 Kind: TypeAlias = Literal["lerobot", "parquet", "gymnasium"]
 INTERVENTIONS: Final = "interventions"
@@ -36,7 +37,7 @@ class Asked:
     state: tuple[str, ...]
     cameras: tuple[str, ...]
     """None of them without videos."""
-    size: tuple[int, int] | None
+    size: PictureSize | None
     render: str | None
     videos: bool
 
@@ -67,7 +68,7 @@ def command(
         list[str] | None, typer.Option(help="Camera to draw; may be given again. Default all.")
     ] = None,
     size: Annotated[
-        str | None, typer.Option(help="Scale pictures to WIDTHxHEIGHT, or to a square N.")
+        str | None, typer.Option(help="Draw pictures of WIDTHxHEIGHT, or of a height.")
     ] = None,
     render: Annotated[
         str | None, typer.Option(help="Render profile; default that of each episode.")
@@ -84,7 +85,7 @@ def command(
     asked = Asked(
         kind, out, Wishes(only is not None, margin, successes, with_oracle),
         tuple(p.strip() for p in (state or "").split(",") if p.strip()),
-        tuple(camera or ()), _size(size), render, videos,
+        tuple(camera or ()), parse_size(size) if size else None, render, videos,
     )  # fmt: skip
     answer = _export(asked, episodes)
     if as_json:
@@ -100,17 +101,17 @@ def _export(asked: Asked, episodes: Sequence[Path]) -> dict[str, output.Json]:
     columns = TickColumns(selection, parts)
     fps = _fps(selection.spec)
     cameras = _cameras(selection, asked) if asked.videos else ()
+    pixels = _pixels(selection.spec, cameras, asked.size)
     folder = output.run_folder("export", asked.out, resume=True)
     key = key_of(selection, {
         "layout": asked.kind, "state": list(parts), "cameras": list(cameras),
-        "size": asked.size, "render": asked.render,
+        "size": str(asked.size or ""), "render": asked.render,
     })  # fmt: skip
     ledger = Ledger(folder, key, asked.kind)
     kept = sum(ledger.has(i) for i in range(len(selection.clips)))
     if ledger.complete:
         output.note(f"{folder} holds this export already, whole; nothing is left to do")
     else:
-        pixels = _pixels(selection.spec, cameras, asked.size)
         check_room(folder, needed_bytes(selection, pixels) if not kept else 0)
         with closing(DrawnAgain(cameras, asked.size, asked.render)) as pictures:
             filming = Filming(cameras, pictures) if cameras else None
@@ -177,27 +178,21 @@ def _fps(spec: EnvSpec) -> float:
     return rate
 
 
-def _size(text: str | None) -> tuple[int, int] | None:
-    """Return width and height.
+def _pixels(spec: EnvSpec, cameras: Sequence[str], size: PictureSize | None) -> int:
+    """Return how many pixels one tick has.
 
     Raises:
-        ConfigError: they are no even numbers of pixels.
+        ConfigError: a side is odd, which no video can have.
     """
-    if text is None:
-        return None
-    width, x, height = text.partition("x")
-    sides = (width, height if x else width)
-    if not all(side.isdecimal() and 16 <= int(side) <= 4096 for side in sides):
-        raise ConfigError(f"got --size {text}; give WIDTHxHEIGHT or N, from 16 to 4096 pixels")
-    if any(int(side) % 2 for side in sides):
-        raise ConfigError(f"got --size {text}; videos need even sides")
-    return int(sides[0]), int(sides[1])
-
-
-def _pixels(spec: EnvSpec, cameras: Sequence[str], size: tuple[int, int] | None) -> int:
-    if size is not None:
-        return len(cameras) * size[0] * size[1]
-    return sum(spec.camera(name).height * spec.camera(name).width for name in cameras)
+    found = [spec.camera(name) for name in cameras]
+    sides = [size.of(camera) if size else (camera.height, camera.width) for camera in found]
+    for name, (height, width) in zip(cameras, sides, strict=True):
+        if height % 2 or width % 2:
+            raise ConfigError(
+                f"pictures of the camera {name!r} would be {width}x{height}; videos need even "
+                "sides: give --size WIDTHxHEIGHT"
+            )
+    return sum(height * width for height, width in sides)
 
 
 def _answer(

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
-from PIL import Image as Pillow
-
 from zetta.runtime import registry
 from zetta.runtime.cli import output
 from zetta.runtime.cli.assemble import MANY_WORLDS, find_simulator
@@ -16,6 +13,7 @@ from zetta.runtime.core import Env, EnvSpec, Image
 from zetta.runtime.episode_log import LoggedEpisode
 from zetta.runtime.errors import ConfigError
 from zetta.runtime.export.clips import Clip, World
+from zetta.runtime.picture_sizes import PictureSize
 from zetta.runtime.pictures import choose_cameras, drawn, moments_at
 from zetta.sims.apart import ApartSimulator
 
@@ -25,8 +23,8 @@ class DrawnAgain:
     """Draws clips one after the other, keeping the world of the last one."""
 
     cameras: tuple[str, ...]
-    size: tuple[int, int] | None = None
-    """Width and height of all pictures; None leaves them as they are drawn."""
+    size: PictureSize | None = None
+    """Of all pictures; None is the one that policies see."""
     render: str | None = None
     _env: Env | None = field(default=None, init=False)
     _world: World | None = field(default=None, init=False)
@@ -50,8 +48,8 @@ class DrawnAgain:
             self._shown = clip.folder
         cameras = choose_cameras(env, self.cameras)
         chosen = moments_at(episode, range(clip.first, clip.first + clip.ticks))
-        for _, images in drawn(env, episode, cameras, chosen):
-            yield {c: self._sized(i) for c, i in zip(cameras, images, strict=True)}
+        for _, images in drawn(env, episode, cameras, chosen, self.size):
+            yield dict(zip(cameras, images, strict=True))
 
     def close(self) -> None:
         """Close the world; calling it again does nothing."""
@@ -64,11 +62,6 @@ class DrawnAgain:
             self.close()
             self._env, self._world = _made(world, self.render), world
         return self._env
-
-    def _sized(self, image: Image) -> Image:
-        if self.size is None or self.size == (image.shape[1], image.shape[0]):
-            return image
-        return np.asarray(Pillow.fromarray(image).resize(self.size, Pillow.Resampling.LANCZOS))
 
     def _compare(self, logged: EnvSpec, now: EnvSpec) -> None:
         changed = [

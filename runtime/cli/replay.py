@@ -80,6 +80,7 @@ def command(
     skill: options.Skill = None,
     seeds: options.Seeds = 3,
     sensing: options.Level = None,
+    recovery_share: options.Share = None,
     inexact: options.Inexact = False,
     out: options.Out = None,
     force: options.Force = False,
@@ -101,8 +102,8 @@ def command(
                 "--counterfactual draws into its folder; leave out --video, --strip, --rerun, "
                 "--text and --render"
             )
-        _ask(folder, record, (counterfactual, skill, seeds, sensing, inexact, out, force), manner,
-             as_json)  # fmt: skip
+        wish = (counterfactual, skill, seeds, sensing, recovery_share, inexact, out, force)
+        _ask(folder, record, wish, manner, as_json)
         return
     if not targets.files and (text or (record.poses is None and is_arm(record.header.sim))):
         _tell(folder, record, as_json)
@@ -128,7 +129,7 @@ def command(
 def _ask(
     folder: Path,
     record: LoggedEpisode,
-    wish: tuple[int, str, int, str | None, bool, Path | None, bool],
+    wish: tuple[int, str, int, str | None, float | None, bool, Path | None, bool],
     manner: Manner,
     as_json: bool,
 ) -> None:

@@ -54,6 +54,8 @@ class Wish:
     seeds: int
     """Continuations of each branch."""
     sensing: str | None
+    share: float | None
+    """Of the step budget, for skills; None is that of the episode."""
     inexact: bool
     """Go on where the episode does not come out again as it was."""
     out: Path | None
@@ -122,8 +124,8 @@ def ask(folder: Path, record: LoggedEpisode, wish: Wish, manner: Manner) -> Answ
     """
     if wish.seeds < 1:
         raise ConfigError(f"got --seeds {wish.seeds}; each branch is run at least once")
-    question = question_of(folder, record, wish.tick, wish.skill, wish.sensing)
-    spec = spec_of(record, question.sensing)
+    question = question_of(folder, record, wish.tick, wish.skill, wish.sensing, wish.share)
+    spec = spec_of(record, question)
     out = output.run_folder("counterfactual", wish.out, resume=True)
     before = _asked_before(out, question)
     output.note(choose_graphics(spec.sim))
@@ -175,8 +177,8 @@ def tell(answer: Answer) -> None:
         summary = _summary(answer, branch)
         if summary["distinct"] == 1 and summary["n"] != 1:
             output.answer(
-                f"{branch}: all {summary['n']} runs are one and the same, because nothing that the "
-                "policy does comes by chance here; count them as one"
+                f"{branch}: all {summary['n']} runs are one and the same, because other seeds of "
+                "the policy change nothing from there on; count them as one"
             )
     if answer.errors:
         output.answer(f"{answer.errors} could not be run and are no scores; the same again tries")

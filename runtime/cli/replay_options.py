@@ -96,6 +96,13 @@ Level = Annotated[
     str | None,
     typer.Option(help="Highest level used; default that of the episode.", rich_help_panel=ASKED),
 ]
+Share = Annotated[
+    float | None,
+    typer.Option(
+        help="Share of the step budget that skills may use; default that of the episode.",
+        rich_help_panel=ASKED,
+    ),
+]
 Inexact = Annotated[
     bool,
     typer.Option(

@@ -51,7 +51,9 @@ def test_the_answer_says_what_was_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     episodes = logs(tmp_path / "run", 2)
-    told = answer(capsys, str(tmp_path / "run"), "--lerobot", str(tmp_path / "out"), "--size", "32")
+    told = answer(
+        capsys, str(tmp_path / "run"), "--lerobot", str(tmp_path / "out"), "--size", "32x32"
+    )
     assert told["episodes"] == 2
     assert told["frames"] == sum(len(e.ticks) for e in episodes)
     assert told["cameras"] == ["front", "wrist"]

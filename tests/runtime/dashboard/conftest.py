@@ -16,6 +16,7 @@ from urllib.request import urlopen
 import pytest
 
 from tests.dashboard_runs import COMMITTED, dashboard_root, zetta
+from zetta.runtime.cli.bench_dashboard import FLAGS
 from zetta.runtime.cli.bench_dashboard import chromium as find_chromium
 from zetta.runtime.errors import ConfigError
 
@@ -97,7 +98,7 @@ def chromium() -> Iterator[Any]:
         "playwright.sync_api", reason="playwright is missing: pip install playwright"
     )
     with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        browser = driver.chromium.launch(executable_path=found, args=list(FLAGS))
         yield browser
         browser.close()
 

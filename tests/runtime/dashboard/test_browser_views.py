@@ -24,6 +24,8 @@ from zetta.runtime.success_rates import mcnemar
 pytestmark = pytest.mark.browser
 
 Look = Callable[..., Any]
+DRAWN_MS = 180_000
+"""Films are drawn by another process, which a busy machine lets wait."""
 
 NAMELESS = """() => [...document.querySelectorAll(
   'button, a[href], select, input, img, canvas, video, dialog[open], [role=img], [tabindex="0"]')]
@@ -163,10 +165,11 @@ def test_choosing_two_runs_compares_them_and_a_key_exchanges_them(
     assert page.get_by_label("First", exact=True).input_value() == dashboard.run(HELPED)
 
 
+@pytest.mark.timeout(400)
 def test_two_episodes_play_on_one_axis(look: Look, dashboard: Served) -> None:
     page = look(address_of("pair", dashboard))
     films = page.locator("video")
-    films.nth(1).wait_for(timeout=90_000)
+    films.nth(1).wait_for(timeout=DRAWN_MS)
     page.wait_for_function("() => [...document.querySelectorAll('video')].every(v => v.readyState)")
     page.keyboard.press("n")
     page.get_by_text("tick 41 ·").wait_for()
@@ -269,13 +272,14 @@ def is_flash(page: Any, tick: int) -> bool:
     return bool(red > 120 and green < 60)
 
 
+@pytest.mark.timeout(400)
 def test_a_click_on_the_jump_of_a_signal_shows_the_flash_and_the_tick_before_does_not(
     look: Look, dashboard: Served
 ) -> None:
     (episode,) = dashboard.episodes(FLASH)
     assert episode["ticks"] == TICKS
     page = look(f"#/episode/{episode['id']}")
-    page.locator("video").wait_for(timeout=90_000)
+    page.locator("video").wait_for(timeout=DRAWN_MS)
     lane = page.get_by_role("img", name=FLASH_SIGNAL).first
     lane.scroll_into_view_if_needed()
     box = lane.bounding_box()
@@ -298,12 +302,13 @@ def test_a_click_on_the_jump_of_a_signal_shows_the_flash_and_the_tick_before_doe
     assert is_flash(page, FLASH_TICK)
 
 
+@pytest.mark.timeout(400)
 def test_side_by_side_the_flash_is_at_its_tick_in_the_first_film(
     look: Look, dashboard: Served
 ) -> None:
     (flash,), other = dashboard.episodes(FLASH), dashboard.episodes(REAL)[0]
     page = look(f"#/pair/{flash['id']}/{other['id']}?tick={FLASH_TICK}")
-    page.locator("video").nth(1).wait_for(timeout=90_000)
+    page.locator("video").nth(1).wait_for(timeout=DRAWN_MS)
 
     assert is_flash(page, FLASH_TICK)
     page.keyboard.press("ArrowRight")
