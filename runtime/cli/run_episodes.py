@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
@@ -100,13 +101,22 @@ class EpisodeReport:
             return f"error, no score: {self.error}"
         spent = f"{self.ticks} ticks, {self.wall_s:.1f} s"
         if self.recoveries:
-            shadow = any(each["ending"] == "shadow" for each in self.recoveries)
-            names = ", ".join(str(each["skill"]) for each in self.recoveries)
-            spent += f"; {'would have called ' if shadow else ''}{names}"
+            spent += f"; {_helped(self.recoveries)}"
         if self.success:
             return f"solved ({spent})"
         why = self.detail or {"truncated": "out of ticks"}.get(self.reason, self.reason)
         return f"not solved: {why} ({spent})"
+
+
+def _helped(recoveries: Sequence[Mapping[str, Any]]) -> str:
+    """Say which skills had the robot and for how long, or in shadow mode would have had it."""
+    if any(each["ending"] == "shadow" for each in recoveries):
+        return "would have called " + ", ".join(str(each["skill"]) for each in recoveries)
+    drove = Counter[str]()
+    for each in recoveries:
+        drove[str(each["skill"])] += int(each["ticks"])
+    each_one = ", ".join(f"{skill} {ticks}" for skill, ticks in drove.items())
+    return f"skills drove {drove.total()}: {each_one}"
 
 
 @dataclass(frozen=True, slots=True)
