@@ -13,6 +13,7 @@ from zetta.runtime.cli.tree import load
 VERBS_PAGE: Final = "verbs.md"
 """The command's reference; it exists on the site only."""
 COLUMNS: Final = 100
+FETCHED: Final = re.compile(r'<script src="https://unpkg\.com/iframe-worker/shim"></script>')
 FENCE_WORDS: Final = re.compile(r"^( *```sh) [^\n`]+$|^( *```text) [^\n`]+$", re.MULTILINE)
 
 
@@ -33,6 +34,16 @@ def on_files(files: Any, config: Any) -> Any:
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Leave of a fence its language alone: further words are for the tests of a page."""
     return FENCE_WORDS.sub(lambda found: found.group(1) or found.group(2), markdown)
+
+
+def on_post_page(output: str, **_: Any) -> str:
+    """Leave out the one script that the theme would fetch: it lets searches run from `file://`."""
+    return FETCHED.sub("", output)
+
+
+def on_post_template(output_content: str, **_: Any) -> str:
+    """The same for pages that are no documents, such as the one for a wrong address."""
+    return FETCHED.sub("", output_content)
 
 
 def command_of(verb: str) -> Any:
