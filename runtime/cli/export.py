@@ -225,8 +225,9 @@ def _answer(
 
 
 def _tell(answer: dict[str, output.Json]) -> None:
+    episodes = counted(int(str(answer["episodes"])), "episode")
     output.answer(
-        f"{counted(int(str(answer['episodes'])), 'episode')}, {answer['frames']} frames at {answer['fps']:g} Hz, "
+        f"{episodes}, {answer['frames']} frames at {answer['fps']:g} Hz, "
         f"{float(str(answer['bytes'])) / 1e6:.1f} MB"
     )
     skipped = answer["skipped"]
