@@ -39,7 +39,8 @@ def check_compatible(
     if foreign and not any_profile:
         raise SpecMismatch(
             f"{name} was trained on pictures of the render profile {policy.render_profile!r} "
-            f"and {env.name} draws {env.render_profile!r}; run it with its own profile"
+            f"and {env.name} draws {env.render_profile!r} here; take a policy trained on those, or "
+            f"the simulator and --render that draw {policy.render_profile!r}"
         )
 
 

@@ -219,7 +219,7 @@ def read_header(folder: Path) -> EpisodeHeader:
             f"{folder} is no episode log ({HEADER}: {error.strerror}); "
             "give the folder of one episode, such as runs/<run>/episodes/000"
         ) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise SpecMismatch(f"{path} is not JSON: {error}") from error
     written = plain.get("format") if isinstance(plain, dict) else None
     if written != FORMAT:

@@ -110,7 +110,13 @@ class EnvCalls:
         if self._env is None:
             served = self._served
             simulator = registry.simulator(served.sim)
-            self._env = simulator.make(served.suite, served.index, served.render)
+            try:
+                self._env = simulator.make(served.suite, served.index, served.render)
+            except ImportError as error:  # an environment that was damaged after it was made
+                raise InfraError(
+                    f"a package of {served.sim} cannot be imported: {error}; find what is missing "
+                    f"with: zetta sims check {served.sim}"
+                ) from error
         return to_wire(self._env.spec)
 
     def _observe(self, cameras: Sequence[str], depth: bool) -> Any:

@@ -16,7 +16,7 @@ from zetta.runtime.cli.deploy import bundle_digest
 from zetta.runtime.cli.evaluation_request import default_policy
 from zetta.runtime.cli.evolve_episodes import EvolvingEpisodes
 from zetta.runtime.cli.evolve_report import keep_report, report_of
-from zetta.runtime.cli.evolve_rollouts import Rollouts, workers_of
+from zetta.runtime.cli.evolve_rollouts import WORKER_LOGS, Rollouts, workers_of
 from zetta.runtime.cli.evolve_strips import keep_strips, strips_of
 from zetta.runtime.cli.evolve_world import SHOWN, SimWorld
 from zetta.runtime.cli.number_lists import counted
@@ -267,10 +267,14 @@ def _sealed_options(wish: Wish, base: RunSpec) -> dict[str, str]:
 
 
 def _refuse_other_things(folder: Path) -> None:
-    """Refuse a folder that holds something and no campaign."""
+    """Refuse a folder that holds something and no campaign.
+
+    One that was broken off before it was sealed has left the logs of its workers.
+    """
     if (folder / MANIFEST).exists():
         return
-    other = sorted(path.name for path in folder.iterdir() if path.name != output.LOCK_NAME)
+    ours = {output.LOCK_NAME, WORKER_LOGS}
+    other = sorted(path.name for path in folder.iterdir() if path.name not in ours)
     if other:
         raise ConfigError(
             f"{folder} holds {other[0]!r} and no campaign; choose a new folder with --out"

@@ -126,7 +126,8 @@ class Board:
     def _watch(self) -> None:
         while not self._stop.is_set():
             # What keeps the index from being asked is told by the indexer.
-            with contextlib.suppress(OSError, sqlite3.Error):
+            # A `live.json` may hold anything; the next look comes all the same.
+            with contextlib.suppress(OSError, sqlite3.Error, ValueError, TypeError, RecursionError):
                 self.look()
             waited = time.monotonic()
             pause = WATCH_S if self.hub.listeners else ALONE_S

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
@@ -12,10 +13,10 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from zetta.runtime.dashboard.board import Board
-from zetta.runtime.dashboard.records import EpisodeRow
+from zetta.runtime.dashboard.records import EpisodeRow, identify
 from zetta.runtime.dashboard.series import Levels, events_of, lines_of, values_of
 from zetta.runtime.episode_log import read_episode, read_header
-from zetta.runtime.errors import ConfigError
+from zetta.runtime.errors import ConfigError, ZettaError
 from zetta.runtime.records import to_json
 from zetta.runtime.registry import is_arm
 from zetta.runtime.signals import SIGNALS
@@ -25,7 +26,7 @@ def routes(board: Board) -> Sequence[Route]:
     """Return the routes of one episode."""
 
     def episode(request: Request) -> Response:
-        return JSONResponse(episode_of(board, request.path_params["episode"]))
+        return in_ascii(episode_of(board, request.path_params["episode"]))
 
     def series(request: Request) -> Response:
         row = _logged(board, request.path_params["episode"])
@@ -34,7 +35,7 @@ def routes(board: Board) -> Sequence[Route]:
         return JSONResponse(values_of(folder, read_header(folder), names))
 
     def why(request: Request) -> Response:
-        return JSONResponse(why_of(board, request.path_params["episode"], request.query_params))
+        return in_ascii(why_of(board, request.path_params["episode"], request.query_params))
 
     def film(request: Request) -> Response:
         row = _logged(board, request.path_params["episode"])
@@ -42,12 +43,13 @@ def routes(board: Board) -> Sequence[Route]:
         if why_not:
             return JSONResponse({"state": "failed", "why": why_not})
         wanted = request.query_params.get("draw") == "1"
-        state = board.films.want(row.id, board.folder(row)) if wanted else board.films.state(row.id)
+        key = film_key(row)
+        state = board.films.want(key, board.folder(row)) if wanted else board.films.state(key)
         return JSONResponse(asdict(state))
 
     def film_file(request: Request) -> Response:
         row = _logged(board, request.path_params["episode"])
-        path = board.films.path(row.id)
+        path = board.films.path(film_key(row))
         if not path.exists():
             raise HTTPException(404, "this film is not drawn yet")
         return FileResponse(path, media_type="video/mp4")
@@ -62,6 +64,11 @@ def routes(board: Board) -> Sequence[Route]:
     )
 
 
+def in_ascii(plain: dict[str, Any]) -> Response:
+    """Return JSON in ASCII: texts of a log may hold half letters, which UTF-8 cannot."""
+    return Response(json.dumps(plain, allow_nan=False), media_type="application/json")
+
+
 def _row(board: Board, episode: str) -> EpisodeRow:
     row = board.episode(episode)
     if row is None:
@@ -73,7 +80,14 @@ def _logged(board: Board, episode: str) -> EpisodeRow:
     row = _row(board, episode)
     if not row.path:
         raise HTTPException(404, "this episode has no log, only its result was kept")
+    if not row.suite:  # the index could not read its header; it may be endless
+        raise ConfigError(row.error)
     return row
+
+
+def film_key(row: EpisodeRow) -> str:
+    """Return the name of an episode's film: a run that was made anew in its place has others."""
+    return identify(row.path, str(row.inode), str(row.ended))
 
 
 def _why_no_film(row: EpisodeRow) -> str:
@@ -107,7 +121,7 @@ def episode_of(board: Board, episode: str) -> dict[str, Any]:
             (row.scene, row.id),
         )[0]["n"],
     }
-    if not row.path or row.reason == "":
+    if not row.path or not row.suite or row.reason == "":
         return answer
     folder = board.folder(row)
     try:
@@ -118,7 +132,7 @@ def episode_of(board: Board, episode: str) -> dict[str, Any]:
             "film": _why_no_film(row),
             **events_of(folder),
         }
-    except ConfigError as error:
+    except ZettaError as error:  # a damaged log, or one of another version
         answer["problem"] = str(error)
     return answer
 

@@ -142,7 +142,8 @@ class Films:
     def _film(self, key: str, log: Path) -> str:
         """Draw one film; return what went wrong."""
         assert self._draw is not None
-        fresh = self._folder / f".{key}.drawing.mp4"
+        # Another server may draw the same film into the same cache.
+        fresh = self._folder / f".{key}.{os.getpid()}.drawing.mp4"
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             fresh.unlink(missing_ok=True)

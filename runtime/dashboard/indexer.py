@@ -112,6 +112,8 @@ class Indexer:
                 self.problem = ""
             except (OSError, sqlite3.Error) as error:
                 self.problem = f"the index cannot be kept: {error}"
+            except Exception as error:  # pages must not be shown from an index that has died
+                self.problem = f"the index stands still: {type(error).__name__}: {error}"
             # Folders by the thousand are looked at less often than a few.
             self._stop.wait(max(LAP_S, 5 * (time.monotonic() - began)))
 
@@ -321,6 +323,6 @@ def _join(path: str, name: str) -> str:
 def _object(line: bytes) -> dict[str, object]:
     try:
         plain = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return plain if isinstance(plain, dict) else {}

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+import stat
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +24,12 @@ RUN, PLAN, RESULTS, MANIFEST, LOCK = (
 )  # fmt: skip
 MARKERS: Final = (RUN, PLAN, RESULTS, MANIFEST, LOCK, "episodes")
 """A folder that holds one of them is a run; everything below it belongs to it."""
+FILE_MOST: Final = 256 << 20
+"""Bytes of a file that is read at once; the `run.json` of 100,000 episodes has half of it."""
+TEXT_MOST: Final = 4000
+"""Letters of a text that the index keeps."""
+WIDEST: Final = 1 << 63
+"""Whole numbers below it fit into the index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,21 +118,79 @@ def identify(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
+def read_object(path: Path) -> Any:
+    """Read a file of JSON that may be anything: half a file, a pipe, an endless one.
+
+    Raises:
+        OSError: it is gone, or may not be read.
+        ValueError: it is no file, is too large, or is not JSON.
+    """
+    facts = path.stat()
+    if not stat.S_ISREG(facts.st_mode):  # opening a pipe would wait for a writer
+        raise ValueError(f"{path.name} is no file")
+    if facts.st_size > FILE_MOST:
+        raise ValueError(f"{path.name} has {facts.st_size >> 20} MB, at most {FILE_MOST >> 20} fit")
+    try:
+        return json.loads(path.read_bytes())
+    except RecursionError:
+        raise ValueError(f"{path.name} is nested too deeply") from None
+
+
+def sound(row: EpisodeRow) -> EpisodeRow:
+    """Return a row as the index and a page can hold it: texts are text, and cut.
+
+    Raises:
+        ValueError: a number is none, or does not fit.
+    """
+    texts: dict[str, str] = {}
+    for each in fields(row):
+        value = getattr(row, each.name)
+        if isinstance(value, str) and each.name != "drivers":
+            texts[each.name] = _text(value)
+        elif isinstance(value, float) and not math.isfinite(value):
+            raise ValueError(f"{each.name} is {value}")
+        elif isinstance(value, int) and not -WIDEST <= value < WIDEST:
+            raise ValueError(f"{each.name} has {len(str(value))} digits")
+    return replace(row, **texts)  # type: ignore[arg-type]
+
+
+def _text(value: str) -> str:
+    """Return a text without half letters, cut where it is too long.
+
+    >>> _text("caf\\ud800e")
+    'caf?e'
+    """
+    return value[:TEXT_MOST].encode("utf-8", "replace").decode("utf-8")
+
+
+def _drivers(sources: object) -> str:
+    """Return ticks by source as JSON.
+
+    Raises:
+        TypeError: they are no such numbers.
+    """
+    if not isinstance(sources, dict):
+        raise TypeError(f"ticks by source are {type(sources).__name__}, not an object")
+    return json.dumps({_text(str(name)): int(ticks) for name, ticks in sources.items()})
+
+
 def read_log_row(root: Path, folder: Path, run: RunRow, inode: int) -> EpisodeRow | None:
     """Return the row of the log in `folder`; None where it holds none."""
     header = folder / HEADER
     try:
-        text, ended = header.read_bytes(), header.stat().st_mtime
+        ended = header.stat().st_mtime
     except OSError:
         return None
     path = folder.relative_to(root).as_posix()
     blank = EpisodeRow(identify(path), run.id, path, inode, _name(folder, root, run), ended=ended)
     try:
-        plain = json.loads(text)
+        plain = read_object(header)
         if plain["format"] != FORMAT:
             return _unreadable(blank, f"the log has the format {plain['format']!r}, not {FORMAT!r}")
-        return _log_row(blank, plain, folder)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        return sound(_log_row(blank, plain, folder))
+    except OSError as error:
+        return _unreadable(blank, f"the log cannot be read: {error.strerror}")
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         return _unreadable(blank, f"the log cannot be read: {type(error).__name__}: {error}")
 
 
@@ -135,7 +201,7 @@ def _name(folder: Path, root: Path, run: RunRow) -> str:
 
 def _unreadable(blank: EpisodeRow, why: str) -> EpisodeRow:
     return EpisodeRow(
-        blank.id, blank.run, blank.path, blank.inode, blank.name, reason="error", error=why,
+        blank.id, blank.run, blank.path, blank.inode, blank.name, reason="error", error=_text(why),
         ended=blank.ended,
     )  # fmt: skip
 
@@ -157,7 +223,7 @@ def _log_row(blank: EpisodeRow, plain: Mapping[str, Any], folder: Path) -> Episo
         error="" if complete else str(result.get("detail", "") or "cut short by an error"),
         ticks=int(result["ticks"]), wall_s=float(result["wall_s"]),
         interventions=int(result["interventions"]),
-        skills=skill_names(result), drivers=json.dumps(result.get("sources", {})),
+        skills=skill_names(result), drivers=_drivers(result.get("sources", {})),
         sensing=str(run["sensing"]), policy=str(run["policy_name"]), bundle=str(run["bundle"]),
         digest=str(run.get("bundle_digest", "")), scene=str(result.get("scene_digest", "")),
         hz=float(plain["spec"]["control_hz"]), drawable=int((folder / POSES).exists()),
@@ -168,7 +234,7 @@ def _log_row(blank: EpisodeRow, plain: Mapping[str, Any], folder: Path) -> Episo
 def _judged(folder: Path) -> tuple[int | None, str]:
     """Return what somebody who saw an arm says; nobody else knows."""
     try:
-        said = json.loads((folder / JUDGEMENT).read_bytes())
+        said = read_object(folder / JUDGEMENT)
         return int(bool(said["success"])), str(said["by"])
     except (OSError, ValueError, KeyError, TypeError):
         return None, ""
@@ -199,33 +265,36 @@ def read_shard_row(plain: Mapping[str, Any], run: RunRow, ended: float) -> Episo
             "policy": str(spec["policy"]), "bundle": str(spec["bundle"]), "ended": ended,
         }  # fmt: skip
         if record is None:
-            return EpisodeRow(**row, reason="error", error=str(plain.get("error") or "no result"))
-        return EpisodeRow(
+            error = str(plain.get("error") or "no result")
+            return sound(EpisodeRow(**row, reason="error", error=error))
+        return sound(EpisodeRow(
             **row, success=int(bool(record["success"])), reason=str(record["reason"]),
             ticks=int(record["ticks"]), wall_s=float(record["wall_s"]),
             interventions=int(record["interventions"]), skills=skill_names(record),
-            drivers=json.dumps(record.get("sources", {})), scene=str(record["scene_digest"]),
-        )  # fmt: skip
-    except (KeyError, TypeError, ValueError, AttributeError):
+            drivers=_drivers(record.get("sources", {})), scene=str(record["scene_digest"]),
+        ))  # fmt: skip
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         return None
 
 
 def read_run(folder: Path, row: RunRow) -> Told:
     """Return what `run.json` says; the row as it was where there is none that can be read."""
     try:
-        plain = json.loads((folder / RUN).read_bytes())
+        plain = read_object(folder / RUN)
+        planned = plain.get("planned")
         reports = tuple(
-            _report_row(row, number, each)
+            sound(_report_row(row, number, each))
             for number, each in enumerate(plain.get("episodes", ()))
             if not each.get("log")
         )
         told = RunRow(
-            row.id, row.path, row.name, row.kind, str(plain.get("sim", "")),
-            str((plain.get("policy") or {}).get("name", "")), str(plain.get("bundle", "")),
-            str(plain.get("sensing", "")), str(plain.get("command", "")),
-            json.dumps(plain.get("versions") or {}), plain.get("planned"), row.begun,
+            row.id, row.path, row.name, row.kind, _text(str(plain.get("sim", ""))),
+            _text(str((plain.get("policy") or {}).get("name", ""))),
+            _text(str(plain.get("bundle", ""))), _text(str(plain.get("sensing", ""))),
+            _text(str(plain.get("command", ""))), json.dumps(plain.get("versions") or {}),
+            None if planned is None else min(int(planned), WIDEST - 1), row.begun,
         )  # fmt: skip
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError):
         return Told(row)
     return Told(told, reports)
 
@@ -243,7 +312,7 @@ def _report_row(run: RunRow, number: int, plain: Mapping[str, Any]) -> EpisodeRo
 def read_plan(path: Path, row: RunRow) -> RunRow:
     """Return an evaluation's row with what its plan says."""
     try:
-        plain = json.loads(path.read_bytes())
+        plain = read_object(path)
         counts = (len(plain[n]) for n in ("tasks", "starts", "arms_planned", "policy_seeds"))
         planned = 1
         for count in counts:
@@ -252,10 +321,10 @@ def read_plan(path: Path, row: RunRow) -> RunRow:
             planned = 0
         arms = plain["arms_planned"]
         return RunRow(
-            row.id, row.path, row.name, "eval", str(plain["sim"]),
-            ", ".join(dict.fromkeys(str(arm["policy"]) for arm in arms.values())),
-            ", ".join(dict.fromkeys(str(arm["bundle"]) for arm in arms.values())),
-            str(plain["sensing"]), str(plain.get("command", "")),
+            row.id, row.path, row.name, "eval", _text(str(plain["sim"])),
+            _text(", ".join(dict.fromkeys(str(arm["policy"]) for arm in arms.values()))),
+            _text(", ".join(dict.fromkeys(str(arm["bundle"]) for arm in arms.values()))),
+            _text(str(plain["sensing"])), _text(str(plain.get("command", ""))),
             json.dumps(plain.get("versions") or {}), planned or None, path.stat().st_mtime,
         )  # fmt: skip
     except (OSError, ValueError, KeyError, TypeError, AttributeError):

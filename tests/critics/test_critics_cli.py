@@ -205,7 +205,6 @@ def test_examples_of_the_documentation_obey_the_language() -> None:
     text = (ROOT / "docs" / "critics.md").read_text(encoding="utf-8")
     blocks = [part.partition("```")[0] for part in text.split("```python\n")[1:]]
     toml = text.split("```toml\n")[1].partition("```")[0]
-    toml += "\n[near]\ndefault = 0.1\nlow = 0.0\nhigh = 0.3\n"
     toml += "\n[height]\ndefault = 0.1\nlow = 0.0\nhigh = 0.3\n"
     frame = '"""An example."""\n\n\ndef precondition(w, p):\n    return True\n\n\n{}\n\n'
     frame += "def reentry(w, p):\n    return True\n"

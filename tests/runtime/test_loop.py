@@ -321,7 +321,7 @@ def test_a_motions_action_is_checked_too() -> None:
         ({"cameras": (CameraSpec("agentview", 48, 64),)}, "needs the camera 'agentview'"),
         ({"cameras": (CameraSpec("front", 96, 96),)}, "96x96"),
         ({"control_hz": 10.0}, "10 Hz"),
-        ({"render_profile": "full"}, "render profile 'full'"),
+        ({"render_profile": "full"}, "the simulator and --render that draw 'full'"),
         ({"replan_steps": HORIZON + 1}, "replan_steps must lie between 1 and 6"),
         ({"replan_steps": 0}, "replan_steps"),
     ],

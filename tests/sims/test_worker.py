@@ -142,6 +142,18 @@ def test_errors_of_the_environment_keep_their_class_and_the_worker_goes_on(
     assert remote.pose().tobytes() == before
 
 
+def test_a_package_that_is_gone_is_told_with_the_command_that_finds_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken(*_: object) -> Env:
+        raise ModuleNotFoundError("No module named 'mujoco'")
+
+    monkeypatch.setattr(ToySimulator, "make", broken)
+    calls = worker.EnvCalls(worker.Served("toy", SUITE, TASK))
+    with pytest.raises(InfraError, match=r"No module named 'mujoco'; .*: zetta sims check toy"):
+        calls.carry_out(wire.Request(1, "open", {}))
+
+
 def test_calls_of_another_name_or_shape_end_nothing(remote: RemoteEnv) -> None:
     remote.reset(SCENE)
     with pytest.raises(ConfigError, match="did you mean 'reset'"):

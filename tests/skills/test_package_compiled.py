@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
@@ -166,9 +167,10 @@ def test_what_is_unknown_neither_starts_nor_ends_a_recovery() -> None:
 def test_the_skill_of_the_guide_is_one(tmp_path: Path) -> None:
     folder = write_template("hold-tight", tmp_path)
     guide = (ROOT / "docs" / "skills.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^   ```(\w+)\n(.*?)^   ```", guide, re.M | re.S)
-    texts = [re.sub(r"^   ", "", text, flags=re.M) for _, text in blocks]
-    for name, text in zip(("critic.py", "params.toml", "recovery.py"), texts, strict=True):
+    block = r"<!-- file: skills/hold-tight/(\S+) -->\n    ```\w+\n(.*?)^    ```"
+    files = {name: dedent(text) for name, text in re.findall(block, guide, re.M | re.S)}
+    assert list(files) == ["critic.py", "params.toml", "recovery.py"]
+    for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
     page = (folder / "SKILL.md").read_text(encoding="utf-8")
     (folder / "SKILL.md").write_text(page.replace("roles: []", "roles: [object]"), encoding="utf-8")

@@ -67,6 +67,7 @@ async function show() {
   put(main, place);
   window.scrollTo(0, 0);
   if (!view) {
+    context.setTitle("No such page");
     put(place, problem("There is no such page."));
     return;
   }

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from zetta.runtime.cli.evolve_campaign import find_author
+from zetta.runtime.cli.evolve_campaign import _refuse_other_things, find_author
 from zetta.runtime.cli.evolve_episodes import EvolvingEpisodes
 from zetta.runtime.cli.evolve_rollouts import Rollouts
 from zetta.runtime.cli.evolve_world import SimWorld
@@ -326,6 +326,16 @@ def test_a_candidate_that_never_fires_ends_in_the_shadow(
     folder = up_to_branches(whole[0], tmp_path / "campaign")
     result = campaign_of(folder, Worthless(tmp_path / "fix"))
     assert "shadow replay" in result.generations[0].verdict.reason
+
+
+def test_a_campaign_broken_off_before_it_was_sealed_goes_on_in_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "workers").mkdir()
+    (tmp_path / "workers" / "001-probe.log").touch()
+    _refuse_other_things(tmp_path)
+
+    (tmp_path / "thesis.tex").touch()
+    with pytest.raises(ConfigError, match=r"holds 'thesis\.tex' and no campaign"):
+        _refuse_other_things(tmp_path)
 
 
 def test_authors_are_found_by_name(tmp_path: Path) -> None:

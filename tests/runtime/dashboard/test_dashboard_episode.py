@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from collections.abc import Iterator
@@ -13,14 +14,24 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
-from tests.runtime.dashboard.board_parts import board_at, browser, until
+from tests.runtime.dashboard.board_parts import (
+    age,
+    board_at,
+    browser,
+    indexed,
+    until,
+    write_episode,
+    write_run,
+)
 from zetta.runtime.cli.assemble import Assembler
 from zetta.runtime.cli.dashboard import draw_command
 from zetta.runtime.cli.dashboard_bundles import BundleExplainer
 from zetta.runtime.cli.home import home_library
 from zetta.runtime.core import Init, RunSpec
 from zetta.runtime.dashboard.board import Handed
+from zetta.runtime.dashboard.episodes import film_key, in_ascii
 from zetta.runtime.dashboard.films import Films
+from zetta.runtime.dashboard.records import EpisodeRow
 from zetta.runtime.dashboard.series import thinned
 from zetta.runtime.episode_log import POSES, LoggedEpisode, read_episode
 from zetta.skills.bundle_folders import Member
@@ -194,6 +205,44 @@ def frame_at(film: Path, seconds: float) -> np.ndarray:
     frame = np.frombuffer(next(reader), dtype=np.uint8).reshape(size[1], size[0], 3)
     reader.close()
     return frame[:-32].astype(np.int16)
+
+
+def test_an_episode_made_anew_in_the_place_of_another_has_a_film_of_its_own(
+    tmp_path: Path,
+) -> None:
+    log = write_run(tmp_path / "runs" / "one", "s") / "episodes" / "000"
+    indexer, store = indexed(tmp_path / "runs", tmp_path / "cache")
+    before = EpisodeRow(**store.rows("SELECT * FROM episodes")[0])
+    log.rename(tmp_path / "old")  # a folder that was deleted could leave its inode to the new one
+    write_episode(log)
+    age(log.parent, 1.0)
+    indexer.lap()
+    after = EpisodeRow(**store.rows("SELECT * FROM episodes")[0])
+
+    assert before.id == after.id
+    assert film_key(before) != film_key(after)
+
+
+def test_a_page_of_a_log_that_is_damaged_says_so(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "runs" / "one", "sss")
+    half, odd, letters = (run / "episodes" / f"{n:03d}" / "episode.json" for n in range(3))
+    half.write_text('{"half', encoding="utf-8")
+    odd.write_text(odd.read_text().replace('"complete": true', '"complete": [1]'))
+    letters.write_text(letters.read_text().replace('"instruction": "', '"instruction": "\\ud800'))
+    with browser(board_at(tmp_path / "runs", tmp_path / "cache")) as client:
+        rows = client.get("/api/episodes", params={"sort": "name"}).json()["rows"]
+        told = {r["name"]: client.get(f"/api/episodes/{r['id']}") for r in rows}
+        film = next(f"/api/episodes/{r['id']}/film" for r in rows if r["name"] == "000")
+        assert client.get(film).status_code == 400
+
+    assert {answer.status_code for answer in told.values()} == {200}
+    assert "Unterminated string" in told["000"].json()["row"]["error"]
+    assert "complete" in told["001"].json()["problem"]
+    assert told["002"].json()["row"]["instruction"].startswith("?")
+
+
+def test_an_answer_may_hold_half_letters() -> None:
+    assert json.loads(bytes(in_ascii({"said": "\ud800"}).body)) == {"said": "\ud800"}
 
 
 def test_frame_of_a_tick_is_at_its_time(runs: Path, tmp_path: Path) -> None:
