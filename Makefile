@@ -168,7 +168,7 @@ $(STAMP):
 	@$(one_at_a_time)
 	$(find_python)
 	$(debian_install)
-	echo "setting up once: 3 to 5 minutes and 3 GB (LIBERO with its assets is most of it)" >&2
+	echo "setting up once: 3 to 5 minutes and 4 GB (LIBERO with its assets is most of it)" >&2
 	debian_install $(DEBIAN_LIBS)
 	$(make_venv)
 	$(BIN)/python -m pip install --quiet --progress-bar off --use-pep517 -e '.[$(EXTRAS)]'

@@ -12,6 +12,7 @@ import typer
 
 from zetta.runtime.cli import output
 from zetta.runtime.cli.export_pictures import DrawnAgain, no_pictures
+from zetta.runtime.cli.number_lists import counted
 from zetta.runtime.core import EnvSpec
 from zetta.runtime.episode_log import POSES, read_episode
 from zetta.runtime.errors import ConfigError, suggest
@@ -224,8 +225,9 @@ def _answer(
 
 
 def _tell(answer: dict[str, output.Json]) -> None:
+    episodes = counted(int(str(answer["episodes"])), "episode")
     output.answer(
-        f"{answer['episodes']} episodes, {answer['frames']} frames at {answer['fps']:g} Hz, "
+        f"{episodes}, {answer['frames']} frames at {answer['fps']:g} Hz, "
         f"{float(str(answer['bytes'])) / 1e6:.1f} MB"
     )
     skipped = answer["skipped"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from starlette.exceptions import HTTPException
@@ -114,8 +115,9 @@ def _summary(board: Board, row: dict[str, Any], counted: dict[str, Any] | None) 
     running = [each for each in board.running if each.run == row["id"]]
     silent = min((each.silent_s for each in running), default=None)
     state = state_of(board.is_running(row["id"]), int(found["n"]), row["planned"], silent)
-    if row["kind"] == "campaign" and state == "stopped" and silent is None:
-        state = "finished"
+    if row["kind"] == "campaign" and state != "running":
+        # It may end before its budget is spent; what it always leaves is a verdict.
+        state = "finished" if _is_judged(board.root / row["path"]) else "stopped"
     # A run that has not said what it is yet is known by its episodes, or by the one that runs.
     now = running[0].known if running else {}
     said = {name: row[name] or found.get(name) or now.get(name, "") for name in KNOWN}
@@ -134,6 +136,12 @@ def _summary(board: Board, row: dict[str, Any], counted: dict[str, Any] | None) 
         **rate(found),
         **(_pace(board, row, int(found["n"])) if state == "running" else {}),
     }
+
+
+def _is_judged(campaign: Path) -> bool:
+    """Say whether the last generation of a campaign came to a verdict."""
+    generations = sorted(campaign.glob("[0-9][0-9][0-9]"))
+    return bool(generations) and (generations[-1] / "verdict.json").exists()
 
 
 def _pace(board: Board, row: dict[str, Any], count: int) -> dict[str, Any]:

@@ -28,6 +28,14 @@ REASONS: Final = (
 ENDS: Final = ("…", "|", "&", ";", ">", "[")
 """With one of these a command ends, or what may be left out begins."""
 
+WRITES: Final = {"run", "drive", "eval", "evolve"}
+"""Verbs that refuse a folder that holds something."""
+ON_THE_WAY: Final = (
+    "start.md", "own-policy.md", "first-critic.md", "first-skill.md", "replay.md", "export.md",
+    "reports.md", "dashboard.md", "dashboard-campaigns.md",
+)  # fmt: skip
+"""Pages that a reader works through in one folder, one after the other."""
+
 
 def those(slow: bool) -> list[Any]:
     """Return the pages whose blocks a test runs, with the marks that they need."""
@@ -103,6 +111,21 @@ def test_only_what_a_test_cannot_have_is_left_to_the_reader() -> None:
         for block in blocks:
             if block.kind == "needs":
                 assert block.said.startswith(REASONS), f"{block.where}: {block.said}"
+
+
+def test_pages_that_are_read_in_a_row_write_different_folders(tmp_path: Path) -> None:
+    written: dict[str, str] = {}
+    twice = []
+    for page, blocks in PAGES.items():
+        for block in blocks if page.name in ON_THE_WAY else ():
+            for command in commands_in(block, tmp_path):
+                if not WRITES.intersection(command[:2]) or "--out" not in command:
+                    continue
+                out = command[command.index("--out") + 1]
+                if out in written:
+                    twice.append(f"{block.where} writes {out}, as {written[out]}")
+                written[out] = block.where
+    assert twice == []
 
 
 # ------------------------------------------------------------------------------- what is read

@@ -6,6 +6,7 @@ import asyncio
 import fcntl
 import json
 import os
+import shutil
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -33,6 +34,7 @@ from zetta.runtime.loop import Episode
 from zetta.runtime.policies.toy_reach import ToyReach
 from zetta.sims.toy import ToySimulator
 
+CAMPAIGN = Path(__file__).parents[3] / "results" / "campaigns" / "tiny-lan"
 FACTS = RunFacts("toy/reach", bundle="starter", sensing="policy")
 
 
@@ -236,6 +238,25 @@ def test_rate_and_time_left_come_from_what_is_planned(tmp_path: Path) -> None:
     assert told["planned"] == 10
     assert told["per_minute"] == pytest.approx(4.0, rel=0.2)
     assert told["eta_s"] == pytest.approx(90.0, rel=0.2)
+    board.store.close()
+
+
+@pytest.mark.parametrize(
+    ("record", "state"), [("verdict.json", "finished"), ("branches.json", "stopped")]
+)
+def test_a_campaign_is_finished_when_its_last_generation_has_a_verdict(
+    tmp_path: Path, record: str, state: str
+) -> None:
+    campaign = tmp_path / "runs" / "lan"
+    (campaign / "000").mkdir(parents=True)
+    for name in ("manifest.json", "plan.json"):
+        shutil.copy(CAMPAIGN / name, campaign / name)
+    (campaign / "000" / record).write_text("{}", encoding="utf-8")
+    board = board_at(tmp_path / "runs", tmp_path / "cache")
+    board.indexer.lap()
+    assert [(each["kind"], each["state"]) for each in fleet_of(board)["runs"]] == [
+        ("campaign", state)
+    ]
     board.store.close()
 
 
