@@ -6,11 +6,13 @@ text, and a layout, which is its `k` or `"sampled"`. NaN is written as null and 
 
 from __future__ import annotations
 
+import json
 import math
 import types
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
+from pathlib import Path
 from typing import (
     Any,
     Literal,
@@ -26,7 +28,7 @@ from typing import (
 import numpy as np
 
 from zetta.runtime.core import Init, Sampled
-from zetta.runtime.errors import SpecMismatch
+from zetta.runtime.errors import ConfigError, SpecMismatch
 
 T = TypeVar("T")
 
@@ -55,6 +57,23 @@ def to_json(value: object) -> Any:
     if isinstance(value, tuple | list):
         return [to_json(item) for item in value]
     raise SpecMismatch(f"a {type(value).__name__} has no place in a JSON record")
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """Return the one JSON object of a file.
+
+    Raises:
+        ConfigError: it cannot be read, or holds something else.
+    """
+    try:
+        plain = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise ConfigError(f"{path} is no JSON: {error}") from error
+    if not isinstance(plain, dict):
+        raise ConfigError(f"{path} holds no JSON object")
+    return plain
 
 
 def from_json(kind: type[T], plain: object) -> T:

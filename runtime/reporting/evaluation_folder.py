@@ -18,6 +18,7 @@ from zetta.runtime.evaluation_plan import FOLDER_DIGITS, Arm, Planned
 from zetta.runtime.evaluation_reports import RESULTS_FILE
 from zetta.runtime.evaluation_results import PLAN_FILE, Row, SceneBook
 from zetta.runtime.evaluation_tables import tabulate
+from zetta.runtime.records import read_object
 from zetta.runtime.reporting.outcomes import Episode, Outcomes
 from zetta.runtime.reporting.wording import counted
 from zetta.runtime.rollouts.messages import record_from_json, spec_from_json
@@ -53,7 +54,7 @@ def read_evaluation(folder: Path) -> Outcomes:
     plans = plan_files(folder)
     if len(plans) != 1:
         raise ConfigError(f"{folder} holds {len(plans)} evaluations, expected one")
-    plan, found = _object(plans[0]), _Found()
+    plan, found = read_object(plans[0]), _Found()
     try:
         planned_arms = plan["arms_planned"]
         order = plan.get("arm_order") or _older_order(planned_arms, folder / RESULTS_FILE)
@@ -88,7 +89,7 @@ def _older_order(names: Iterable[str], results: Path) -> list[str]:
     """Return arms in the order of a plan that did not keep it: baselines of its answer first."""
     compared: list[Mapping[str, Any]] = []
     with contextlib.suppress(ConfigError, *UNREADABLE):
-        compared = list(_object(results)["comparisons"])
+        compared = list(read_object(results)["comparisons"])
     baselines = {each["baseline"] for each in compared}
     return sorted(names, key=lambda name: (name not in baselines, name))
 
@@ -179,7 +180,9 @@ def _check_results(path: Path, rows: tuple[Row, ...], arms: tuple[Arm, ...], fou
         found.missing.append(f"{path.name} was not written: the evaluation did not finish")
         return
     try:
-        said = {name: (arm["successes"], arm["n"]) for name, arm in _object(path)["arms"].items()}
+        said = {
+            name: (arm["successes"], arm["n"]) for name, arm in read_object(path)["arms"].items()
+        }
     except (ConfigError, *UNREADABLE):
         found.alarms.append(f"{path.name} cannot be read; everything here is counted again")
         return
@@ -227,15 +230,3 @@ def _starts(starts: Iterable[Mapping[str, Any]]) -> str:
 
 def _pairs(values: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {value}".strip() for name, value in sorted(values.items()))
-
-
-def _object(path: Path) -> dict[str, Any]:
-    try:
-        plain = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise ConfigError(f"{path} is no JSON: {error}") from error
-    if not isinstance(plain, dict):
-        raise ConfigError(f"{path} holds no JSON object")
-    return plain

@@ -21,7 +21,7 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar, get_args
 
 from zetta.runtime.core import Sensing
 from zetta.runtime.errors import ConfigError, GateError, SpecMismatch
-from zetta.runtime.records import from_json, to_json
+from zetta.runtime.records import from_json, read_object, to_json
 
 Block: TypeAlias = Literal["development", "calibration", "regression", "confirmation", "report"]
 BLOCKS: Final[tuple[Block, ...]] = get_args(Block)
@@ -172,7 +172,7 @@ class Campaign:
             ConfigError: it is missing, damaged, or made from other records than those here.
         """
         path = self._path(generation, stage)
-        plain = _read(path)
+        plain = read_object(path)
         body = {name: plain.get(name) for name in ("stage", "generation", "inputs", "content")}
         if plain.get("digest") != digest_of(body):
             raise ConfigError(f"{path} was changed after it was written: its hash does not fit")
@@ -205,7 +205,7 @@ class Campaign:
             before, of = STAGES[-1], generation - 1
         else:
             return {"manifest": self.manifest.digest}
-        return {before: str(_read(self._path(of, before)).get("digest"))}
+        return {before: str(read_object(self._path(of, before)).get("digest"))}
 
     def _check_committed(self, generation: int, block: Block, candidate: str) -> None:
         if not self._path(generation, "candidate").exists():
@@ -229,7 +229,7 @@ def read_manifest(folder: Path) -> Manifest:
     """
     path = folder / MANIFEST
     try:
-        return from_json(Manifest, _read(path))
+        return from_json(Manifest, read_object(path))
     except SpecMismatch as error:
         raise ConfigError(f"{path} is no manifest of a campaign: {error}") from error
 
@@ -282,18 +282,6 @@ def _write_once(path: Path, text: str) -> None:
 
 def _text(plain: object) -> str:
     return json.dumps(plain, indent=1, sort_keys=True) + "\n"
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        plain = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise ConfigError(f"{path} is no JSON: {error}") from error
-    if not isinstance(plain, dict):
-        raise ConfigError(f"{path} holds no JSON object")
-    return plain
 
 
 def manifest_key(words: Sequence[str]) -> str:
