@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
@@ -104,7 +104,8 @@ def read_what_stands(folder: Path) -> tuple[CampaignRead, tuple[str, ...]]:
     for number in range(manifest.generations):
         stages: dict[Stage, object] = {}
         try:
-            _stages(campaign, number, stages)
+            for stage, content in _stages(campaign, number):
+                stages[stage] = content
         except (ConfigError, SpecMismatch) as error:
             broken.append(f"{error}; it and what comes after it is left out")
         orphans = [] if broken else _orphans(campaign, number, stages)
@@ -126,23 +127,17 @@ def _read(campaign: Campaign, number: int) -> GenerationRead:
     return GenerationRead(number, dict(_stages(campaign, number)))
 
 
-def _stages(
-    campaign: Campaign, number: int, read: dict[Stage, object] | None = None
-) -> Mapping[Stage, object]:
-    """Return the records of a generation up to the first that is missing.
-
-    What was read before one turns out to be damaged stands in `read`.
+def _stages(campaign: Campaign, number: int) -> Iterator[tuple[Stage, object]]:
+    """Yield the records of a generation up to the first that is missing.
 
     Raises:
-        ConfigError, SpecMismatch: a record is damaged.
+        ConfigError, SpecMismatch: a record is damaged; those before it were yielded.
     """
-    stages = {} if read is None else read
     for stage in STAGES:
         if not campaign.has(number, stage):
             break
         skipped = campaign.is_skipped(number, stage)
-        stages[stage] = campaign.content(number, stage, Skipped if skipped else KINDS[stage])
-    return stages
+        yield stage, campaign.content(number, stage, Skipped if skipped else KINDS[stage])
 
 
 def _orphans(campaign: Campaign, number: int, stages: Mapping[Stage, object]) -> list[Stage]:
