@@ -111,18 +111,30 @@ class Tables:
     comparisons: tuple[Comparison, ...]
 
 
-def tabulate(rows: Sequence[Row], arms: Sequence[Arm]) -> Tables:
-    """Return the tables of complete rows; the order of `rows` does not matter to the numbers."""
-    counted = tuple(_arm_count(arm, [r for r in rows if r.planned.arm == arm.name]) for arm in arms)
+def tabulate(
+    rows: Sequence[Row], arms: Sequence[Arm], pairs: Iterable[tuple[Arm, Arm]] | None = None
+) -> Tables:
+    """Return the tables of complete rows; the order of `rows` does not matter to the numbers.
+
+    Args:
+        rows: complete ones.
+        arms: what is counted.
+        pairs: baseline and arm of each comparison; by default those that differ in one thing.
+    """
     suites = sorted({row.planned.spec.suite for row in rows})
     scopes: list[str | None] = [None, *suites] if len(suites) > 1 else [None]
     compared = [
         comparison
-        for baseline, arm in _worth_comparing(arms)
+        for baseline, arm in (_worth_comparing(arms) if pairs is None else pairs)
         for suite in scopes
-        if (comparison := compare(rows, baseline, arm, suite)) is not None
+        if (comparison := _compare(rows, baseline, arm, suite)) is not None
     ]
-    return Tables(counted, tuple(compared))
+    return Tables(count_arms(rows, arms), tuple(compared))
+
+
+def count_arms(rows: Sequence[Row], arms: Sequence[Arm]) -> tuple[ArmCount, ...]:
+    """Return what each arm came to, without comparing any."""
+    return tuple(_arm_count(arm, [r for r in rows if r.planned.arm == arm.name]) for arm in arms)
 
 
 def _worth_comparing(arms: Sequence[Arm]) -> Iterable[tuple[Arm, Arm]]:
@@ -141,7 +153,7 @@ def _worth_comparing(arms: Sequence[Arm]) -> Iterable[tuple[Arm, Arm]]:
             yield baseline, arm
 
 
-def scored(rows: Iterable[Row]) -> list[tuple[RunSpec, EpisodeRecord]]:
+def _scored(rows: Iterable[Row]) -> list[tuple[RunSpec, EpisodeRecord]]:
     """Return what counts: episodes that ran to an end and did not begin solved."""
     found = ((row.planned.spec, row.record) for row in rows)
     return [(spec, rec) for spec, rec in found if rec is not None and not rec.success_at_reset]
@@ -153,10 +165,10 @@ def _count(records: Sequence[EpisodeRecord]) -> Count:
 
 
 def _arm_count(arm: Arm, rows: Sequence[Row]) -> ArmCount:
-    records = [record for _, record in scored(rows)]
+    records = [record for _, record in _scored(rows)]
     tasks = _by(rows, lambda row: (row.planned.spec.suite, row.planned.spec.task))
     suites = sorted({suite for suite, _ in tasks})
-    counts = {task: _count([r for _, r in scored(tasks[task])]) for task in sorted(tasks)}
+    counts = {task: _count([r for _, r in _scored(tasks[task])]) for task in sorted(tasks)}
     ticks = Counter[str]()
     for record in records:
         ticks.update(record.sources)
@@ -193,15 +205,8 @@ def _mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-def compare(rows: Sequence[Row], baseline: Arm, arm: Arm, suite: str | None) -> Comparison | None:
-    """Return the comparison over the pairs that both arms ran, or None without pairs.
-
-    Args:
-        rows: of any arms.
-        baseline: what `arm` is compared with.
-        arm: the other one.
-        suite: whose pairs are counted; None for those of all suites.
-    """
+def _compare(rows: Sequence[Row], baseline: Arm, arm: Arm, suite: str | None) -> Comparison | None:
+    """Return the comparison over the pairs that both arms ran, or None without pairs."""
     inside = [row for row in rows if suite is None or row.planned.spec.suite == suite]
     first, second = _outcomes(inside, baseline.name), _outcomes(inside, arm.name)
     pairs = {pair: (first[pair], second[pair]) for pair in first if pair in second}
@@ -232,7 +237,7 @@ def compare(rows: Sequence[Row], baseline: Arm, arm: Arm, suite: str | None) -> 
 
 def _outcomes(rows: Iterable[Row], arm: str) -> dict[tuple[TaskName, str, int], bool]:
     """Return success by task, scene and policy seed, in a fixed order."""
-    own = scored(row for row in rows if row.planned.arm == arm)
+    own = _scored(row for row in rows if row.planned.arm == arm)
     return {
         ((spec.suite, spec.task), f"{spec.layout}/{spec.seed}", spec.policy_seed): record.success
         for spec, record in own

@@ -17,7 +17,7 @@ from zetta.runtime.errors import ConfigError, SpecMismatch
 from zetta.runtime.evaluation_plan import FOLDER_DIGITS, Arm, Planned
 from zetta.runtime.evaluation_reports import RESULTS_FILE
 from zetta.runtime.evaluation_results import PLAN_FILE, Row, SceneBook
-from zetta.runtime.evaluation_tables import tabulate
+from zetta.runtime.evaluation_tables import count_arms
 from zetta.runtime.records import read_object
 from zetta.runtime.reporting.outcomes import Episode, Outcomes
 from zetta.runtime.reporting.wording import counted
@@ -186,7 +186,7 @@ def _check_results(path: Path, rows: tuple[Row, ...], arms: tuple[Arm, ...], fou
     except (ConfigError, *UNREADABLE):
         found.alarms.append(f"{path.name} cannot be read; everything here is counted again")
         return
-    counts = {arm.arm.name: (arm.total.successes, arm.total.n) for arm in tabulate(rows, arms).arms}
+    counts = {arm.arm.name: (arm.total.successes, arm.total.n) for arm in count_arms(rows, arms)}
     for name in sorted(said.keys() | counts.keys()):
         if said.get(name) != counts.get(name):
             found.alarms.append(

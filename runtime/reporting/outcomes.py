@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 from zetta.runtime.core import Recovery
 from zetta.runtime.evaluation_plan import Arm
 from zetta.runtime.evaluation_results import Row
-from zetta.runtime.evaluation_tables import Comparison, Tables, compare, tabulate
+from zetta.runtime.evaluation_tables import Comparison, Tables, tabulate
 from zetta.runtime.rollouts.factory import EpisodeRecord
 
 Kind: TypeAlias = Literal["run", "runs", "evaluation"]
@@ -116,21 +116,11 @@ class FalseAlarms:
 
 def tables_of(outcomes: Outcomes) -> Tables:
     """Return counts and paired tests; several runs are all compared with the first."""
-    tables = tabulate(outcomes.rows, outcomes.arms)
-    if outcomes.kind != "runs":
-        return tables
-    return Tables(tables.arms, tuple(_against_first(outcomes)))
-
-
-def _against_first(outcomes: Outcomes) -> Iterator[Comparison]:
-    rows, (first, *others) = outcomes.rows, outcomes.arms
-    suites = sorted({row.planned.spec.suite for row in rows})
-    scopes: list[str | None] = [None, *suites] if len(suites) > 1 else [None]
-    for arm in others:
-        for suite in scopes:
-            found = compare(rows, first, arm, suite)
-            if found is not None:
-                yield found
+    pairs = None
+    if outcomes.kind == "runs":
+        first, *others = outcomes.arms
+        pairs = [(first, arm) for arm in others]
+    return tabulate(outcomes.rows, outcomes.arms, pairs)
 
 
 def false_alarms(outcomes: Outcomes, compared: Sequence[Comparison]) -> list[FalseAlarms]:
