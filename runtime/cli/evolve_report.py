@@ -6,7 +6,7 @@ from pathlib import Path
 
 from zetta.runtime.cli import output
 from zetta.runtime.errors import ZettaError
-from zetta.runtime.reporting.page import PAGE, missing_extra, render, write_page
+from zetta.runtime.reporting.page import PAGE, render, write_page
 
 
 def write_report(folder: Path) -> Path:
@@ -18,10 +18,7 @@ def write_report(folder: Path) -> Path:
     """
     from zetta.runtime.cli.report_campaign import campaign_document  # late: it imports plots
 
-    try:
-        document, _ = campaign_document(folder)
-    except ImportError as error:
-        raise missing_extra(error) from error
+    document, _ = campaign_document(folder)
     path = folder / PAGE
     write_page(path, render(document))
     return path

@@ -23,7 +23,7 @@ from zetta.runtime.reporting.document import Document, Picture
 from zetta.runtime.reporting.evaluation_folder import plan_files, read_evaluation
 from zetta.runtime.reporting.outcome_document import outcome_document
 from zetta.runtime.reporting.outcomes import Episode, Outcomes, tables_of, worth_showing
-from zetta.runtime.reporting.page import PAGE, is_report, missing_extra, render, write_page
+from zetta.runtime.reporting.page import PAGE, is_report, render, write_page
 
 CAMPAIGN: Final = "manifest.json"
 MOST_STRIPS: Final = 24
@@ -61,10 +61,7 @@ def command(
     if path.exists():
         output.note(f"replacing the report {path}")
     told = _told(folders, strips, draw)
-    try:
-        text = render(told.document)
-    except ImportError as error:
-        raise missing_extra(error) from error
+    text = render(told.document)
     write_page(path, text)
     if pdf is not None:
         print_pdf(path, pdf)
@@ -133,20 +130,16 @@ def _told(folders: Sequence[Path], strips: int, draw: bool) -> Told:
         outcomes = read_run(folders[0])
     else:
         outcomes = side_by_side([read_run(folder) for folder in folders])
-    try:
-        with ExitStack() as stack:
-            drawn = _draw_missing(outcomes, strips, stack) if draw else {}
-            document = outcome_document(outcomes, strips, drawn)
-    except ImportError as error:
-        raise missing_extra(error) from error
+    with ExitStack() as stack:
+        drawn = _draw_missing(outcomes, strips, stack) if draw else {}
+        document = outcome_document(outcomes, strips, drawn)
     return Told(document, tables_json(tables_of(outcomes)))
 
 
 def _draw_missing(outcomes: Outcomes, most: int, stack: ExitStack) -> dict[str, Path]:
     """Draw chosen strips that nobody drew, each in a process of its own."""
     chosen, _ = worth_showing(outcomes, most)
-    wanted = [e for e in chosen if e.strip is None and e.log is not None]
-    wanted = [e for e in wanted if e.log is not None and (e.log / POSES).exists()]
+    wanted = [e for e in chosen if e.strip is None and e.log and (e.log / POSES).exists()]
     if not wanted:
         return {}
     scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="zetta-strips-")))

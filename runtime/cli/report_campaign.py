@@ -49,8 +49,7 @@ def campaign_document(folder: Path, draw: bool = False) -> tuple[Document, Mappi
         draw: draw pictures that are missing, where their logs are there.
 
     Raises:
-        ConfigError: there is no campaign.
-        ImportError: the extra is not installed.
+        ConfigError: there is no campaign, or the extra is not installed.
     """
     read, broken = read_what_stands(folder)
     if draw and not broken:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from zetta.runtime.reporting.page import missing_extra
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -70,9 +72,15 @@ def svg_of(draw: Callable[[Axes], None], name: str, height: float, width: float 
         name: begins every identifier, so that figures of one page do not meet.
         height: inches.
         width: inches.
+
+    Raises:
+        ConfigError: matplotlib is not installed.
     """
-    import matplotlib as mpl  # late: half a second
-    from matplotlib.figure import Figure
+    try:
+        import matplotlib as mpl  # late: an extra, and half a second
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise missing_extra(error) from error
 
     settings: dict[Any, Any] = {  # the type of matplotlib lists every name there is
         "svg.hashsalt": "zetta", "svg.fonttype": "none", "font.size": 9, "text.parse_math": False,

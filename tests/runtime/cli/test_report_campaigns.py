@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -195,3 +196,11 @@ def test_a_plan_that_is_not_there_is_said(copied: Path) -> None:
 def test_a_folder_without_a_manifest_is_no_campaign(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"manifest\.json cannot be read"):
         campaign_document(tmp_path)
+
+
+def test_without_the_extra_one_sentence_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ConfigError, match=r"needs matplotlib; .*zetta\[report\]"):
+        campaign_document(PROMOTED)
