@@ -11,16 +11,16 @@ from typing import Any, Final
 from zetta.runtime.cli.run_episodes import EPISODES, RESULT, STRIP
 from zetta.runtime.core import RunSpec, Sampled
 from zetta.runtime.episode_log import HEADER, EpisodeHeader, read_header
-from zetta.runtime.errors import ConfigError, SpecMismatch
+from zetta.runtime.errors import ConfigError
 from zetta.runtime.evaluation_plan import Arm, Planned
 from zetta.runtime.evaluation_results import Row
 from zetta.runtime.registry import is_arm
+from zetta.runtime.reporting.evaluation_folder import UNREADABLE
 from zetta.runtime.reporting.outcomes import Episode, Outcomes
 from zetta.runtime.reporting.wording import counted
 from zetta.runtime.rollouts.factory import record_of
 from zetta.runtime.rollouts.messages import layout_from_text, record_from_json
 
-UNREADABLE: Final = (KeyError, TypeError, ValueError, AttributeError, SpecMismatch)
 RECORDED: Final = (
     "success", "success_at_reset", "reason", "ticks", "inferences", "interventions", "sources",
     "scene_digest", "wall_s", "late_ticks", "detail", "recoveries", "first_success", "verified",
@@ -251,7 +251,7 @@ def _read_headers(found: _Found) -> None:
             continue
         try:
             header = read_header(path.parent)
-        except (ConfigError, SpecMismatch, *UNREADABLE) as error:
+        except (ConfigError, *UNREADABLE) as error:
             found.missing.append(f"an episode cannot be read: {error}")
             continue
         found.episodes.append(_of_header(header, path.parent, found))
