@@ -8,7 +8,7 @@ from typing import Final
 
 from zetta.runtime.evaluation_tables import ArmCount, Comparison, Count, SuiteCount, Tables
 from zetta.runtime.reporting.document import Block, Cell, Plot, RateCell, Section, Table, Words
-from zetta.runtime.reporting.outcomes import Outcomes, false_alarms
+from zetta.runtime.reporting.outcomes import FalseAlarms, Outcomes, false_alarms
 from zetta.runtime.reporting.plots import Curve, Estimate, forest, shares, solved_by
 from zetta.runtime.reporting.wording import NONE, interval, number, percent, signed
 from zetta.runtime.success_rates import chance_gain, upper_bound
@@ -84,9 +84,9 @@ def _arm_forest(arms: Sequence[ArmCount]) -> Plot:
 
 
 def _suite_part(outcomes: Outcomes, arms: Sequence[ArmCount], suite: str) -> Section:
-    own = [next(s for s in arm.suites if s.suite == suite) for arm in arms if _has(arm, suite)]
-    names = [arm.arm.name for arm in arms if _has(arm, suite)]
-    columns = tuple(c for name in names for c in (f"{name}: solved", "mean ticks"))
+    found = [(arm.arm.name, s) for arm in arms for s in arm.suites if s.suite == suite]
+    own = [each for _, each in found]
+    columns = tuple(c for name, _ in found for c in (f"{name}: solved", "mean ticks"))
     tasks = sorted({index for each in own for index, _ in each.tasks})
     asked = outcomes.instructions
     rows = [
@@ -99,10 +99,6 @@ def _suite_part(outcomes: Outcomes, arms: Sequence[ArmCount], suite: str) -> Sec
     total = ("all", *(cell for each in own for cell in (rate_cell(each.total), _ticks(each.total))))
     table = Table(f"Tasks of {suite}", ("task", *columns), tuple(rows), total)
     return Section(suite, (table,))
-
-
-def _has(arm: ArmCount, suite: str) -> bool:
-    return any(each.suite == suite for each in arm.suites)
 
 
 def _task_cells(own: SuiteCount, index: int) -> tuple[Cell, Cell]:
@@ -153,7 +149,7 @@ def comparison_section(outcomes: Outcomes, tables: Tables) -> Section | None:
     )  # fmt: skip
 
 
-def _name(each: Comparison) -> str:
+def _name(each: Comparison | FalseAlarms) -> str:
     return f"{each.arm} against {each.baseline}"
 
 
@@ -193,7 +189,7 @@ def _difference_forest(compared: Sequence[Comparison]) -> Plot:
 
 def _alarms(outcomes: Outcomes, compared: Sequence[Comparison]) -> Iterator[Table]:
     found = [each for each in false_alarms(outcomes, compared) if each.solved]
-    if not any(arm for arm in (each.alarmed for each in found)):
+    if not any(each.alarmed for each in found):
         return
     yield Table(
         "False alarms: interventions where the baseline solved the same scene without any",
@@ -201,7 +197,7 @@ def _alarms(outcomes: Outcomes, compared: Sequence[Comparison]) -> Iterator[Tabl
          "of these: lost"),
         tuple(
             (
-                f"{each.arm} against {each.baseline}", str(each.solved), str(each.alarmed),
+                _name(each), str(each.solved), str(each.alarmed),
                 percent(upper_bound(each.alarmed, each.solved)), str(each.lost),
             )
             for each in found
@@ -243,7 +239,7 @@ def driving_section(outcomes: Outcomes, tables: Tables) -> Section:
 def _curves(outcomes: Outcomes) -> Iterator[Plot]:
     curves = []
     for arm in outcomes.arms:
-        ended = [e for e in outcomes.of(arm.name) if e.outcome in ("solved", "failed")]
+        ended = [e for e in outcomes.of(arm.name) if e.is_scored]
         ticks = sorted(
             e.record.first_success or e.record.ticks
             for e in ended
@@ -280,7 +276,7 @@ def intervention_section(outcomes: Outcomes, most: int) -> Section:
         own = [every[place] for place in places]
         inside = {id(e): e for e, _ in own}.values()
         solved = sum(e.outcome == "solved" for e in inside)
-        ended = sum(e.outcome in ("solved", "failed") for e in inside)
+        ended = sum(e.is_scored for e in inside)
         low_high = Count(solved, ended, None).interval
         summed.append(
             (arm, critic, skill, str(len(own)), str(len(inside)),

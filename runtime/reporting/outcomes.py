@@ -58,6 +58,11 @@ class Episode:
         return "solved" if self.record.success else "failed"
 
     @property
+    def is_scored(self) -> bool:
+        """Whether it counts."""
+        return self.outcome in ("solved", "failed")
+
+    @property
     def pair(self) -> PairName:
         """What it shares with the same episode of another arm."""
         spec = self.row.planned.spec
@@ -130,11 +135,7 @@ def false_alarms(outcomes: Outcomes, compared: Sequence[Comparison]) -> list[Fal
         if each.suite is not None:
             continue
         solved = {e.pair for e in outcomes.of(each.baseline) if e.outcome == "solved"}
-        own = [
-            e
-            for e in outcomes.of(each.arm)
-            if e.pair in solved and e.outcome in ("solved", "failed")
-        ]
+        own = [e for e in outcomes.of(each.arm) if e.pair in solved and e.is_scored]
         alarmed = [e for e in own if e.recoveries]
         lost = sum(e.outcome == "failed" for e in alarmed)
         found.append(FalseAlarms(each.baseline, each.arm, len(own), len(alarmed), lost))
