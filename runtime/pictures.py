@@ -13,7 +13,7 @@ import numpy as np
 from PIL import Image as Pillow
 from PIL import ImageDraw, ImageFont
 
-from zetta.runtime.core import Env, Image, SnapshotEnv, Tick
+from zetta.runtime.core import Env, EnvSpec, Image, SnapshotEnv, Tick
 from zetta.runtime.episode_log import LoggedEpisode
 from zetta.runtime.errors import ConfigError, InfraError, SpecMismatch, suggest
 from zetta.runtime.picture_sizes import PictureSize, pictures_of
@@ -96,17 +96,26 @@ def said_at(tick: Tick) -> str:
     return "; ".join(f"{v.decision} {v.skill or v.critic}: {v.reason}" for v in tick.verdicts)
 
 
-def choose_cameras(env: Env, names: Sequence[str] = ()) -> tuple[str, ...]:
+def choose_cameras(spec: EnvSpec, names: Sequence[str] = ()) -> tuple[str, ...]:
     """Return the cameras to draw: those named, else all.
 
     Raises:
         ConfigError: no such camera.
     """
-    offered = tuple(camera.name for camera in env.spec.cameras)
+    offered = tuple(camera.name for camera in spec.cameras)
     for name in names:
         if name not in offered:
             raise ConfigError(f"no camera {name!r}; {suggest(name, offered)}")
     return tuple(names) or offered
+
+
+def changed_versions(logged: EnvSpec, now: EnvSpec) -> str:
+    """Return what is there in another version than when something was logged; empty for nothing."""
+    return ", ".join(
+        f"{name} {version} (now {now.versions.get(name, 'none')})"
+        for name, version in logged.versions.items()
+        if now.versions.get(name) != version
+    )
 
 
 def drawn(

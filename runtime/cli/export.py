@@ -18,11 +18,12 @@ from zetta.runtime.episode_log import POSES, read_episode
 from zetta.runtime.errors import ConfigError, suggest
 from zetta.runtime.export.clips import Selection, Wishes, select
 from zetta.runtime.export.episode_files import EpisodeFiles, write_npz, write_parquet
-from zetta.runtime.export.features import TickColumns, camera_names, whole_state
+from zetta.runtime.export.features import TickColumns, whole_state
 from zetta.runtime.export.ledger import Ledger, check_room, facts_of, key_of
 from zetta.runtime.export.lerobot_layout import LeRobotLayout
 from zetta.runtime.export.parts import Filming, Layout, export, needed_bytes
 from zetta.runtime.picture_sizes import PictureSize, parse_size
+from zetta.runtime.pictures import choose_cameras
 
 Kind: TypeAlias = Literal["lerobot", "parquet", "gymnasium"]
 INTERVENTIONS: Final = "interventions"
@@ -156,12 +157,7 @@ def _cameras(selection: Selection, asked: Asked) -> tuple[str, ...]:
     for clip in selection.clips:
         if not (Path(clip.folder) / POSES).exists():
             raise ConfigError(no_pictures(clip))
-    names = camera_names(selection.spec, asked.cameras)
-    offered = [camera.name for camera in selection.spec.cameras]
-    for name in names:
-        if name not in offered:
-            raise ConfigError(f"no camera {name!r}; {suggest(name, offered)}")
-    return names
+    return choose_cameras(selection.spec, asked.cameras)
 
 
 def _fps(spec: EnvSpec) -> float:

@@ -14,7 +14,7 @@ from zetta.runtime.episode_log import LoggedEpisode
 from zetta.runtime.errors import ConfigError
 from zetta.runtime.export.clips import Clip, World
 from zetta.runtime.picture_sizes import PictureSize
-from zetta.runtime.pictures import choose_cameras, drawn, moments_at
+from zetta.runtime.pictures import changed_versions, choose_cameras, drawn, moments_at
 from zetta.sims.apart import ApartSimulator
 
 
@@ -46,7 +46,7 @@ class DrawnAgain:
             env.reset(episode.header.scene)  # a pose does not hold the fixtures
             self._compare(episode.header.spec, env.spec)
             self._shown = clip.folder
-        cameras = choose_cameras(env, self.cameras)
+        cameras = choose_cameras(env.spec, self.cameras)
         chosen = moments_at(episode, range(clip.first, clip.first + clip.ticks))
         for _, images in drawn(env, episode, cameras, chosen, self.size):
             yield dict(zip(cameras, images, strict=True))
@@ -64,12 +64,7 @@ class DrawnAgain:
         return self._env
 
     def _compare(self, logged: EnvSpec, now: EnvSpec) -> None:
-        changed = [
-            f"{name} {version} (now {now.versions.get(name, 'none')})"
-            for name, version in logged.versions.items()
-            if now.versions.get(name) != version
-        ]
-        text = ", ".join(changed)
+        text = changed_versions(logged, now)
         if text and text not in self._warned:
             self._warned.add(text)
             output.note(f"some episodes were logged with other versions: {text}")

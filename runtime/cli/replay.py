@@ -24,6 +24,7 @@ from zetta.runtime.pictures import (
     STRIP_MOMENTS,
     Film,
     Overlay,
+    changed_versions,
     choose_cameras,
     moments,
     write_strip,
@@ -212,7 +213,7 @@ def _film(
         target,
         env,
         record,
-        choose_cameras(env, manner.cameras),
+        choose_cameras(env.spec, manner.cameras),
         manner.every,
         advance,
         size=manner.size,
@@ -263,7 +264,7 @@ def _recording(
         return
     from zetta.runtime.cli.replay_rerun import open_viewer, write_rerun
 
-    cameras = () if env is None else choose_cameras(env, manner.cameras)
+    cameras = () if env is None else choose_cameras(env.spec, manner.cameras)
     count = 0 if env is None else len(moments(record, manner.every))
     with output.progress("recording", count) as advance:
         write_rerun(
@@ -276,7 +277,7 @@ def _recording(
 def _draw(
     record: LoggedEpisode, env: Env, manner: Manner, video: Path | None, strip: Path | None
 ) -> Film | None:
-    chosen, size = choose_cameras(env, manner.cameras), manner.size
+    chosen, size = choose_cameras(env.spec, manner.cameras), manner.size
     if strip is not None:
         write_strip(strip, env, record, chosen, manner.count, size=size)
     if video is None:
@@ -304,13 +305,9 @@ def _environment(record: LoggedEpisode, render: str | None) -> Env:
     simulator = find_simulator(header.sim)
     env = simulator.make(task.suite, task.index, render or header.run.render)
     env.reset(header.scene)
-    changed = [
-        f"{name} {version} (now {env.spec.versions.get(name, 'none')})"
-        for name, version in header.spec.versions.items()
-        if env.spec.versions.get(name) != version
-    ]
+    changed = changed_versions(header.spec, env.spec)
     if changed:
-        output.note(f"this episode was logged with other versions: {', '.join(changed)}")
+        output.note(f"this episode was logged with other versions: {changed}")
     return env
 
 

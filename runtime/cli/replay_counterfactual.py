@@ -288,7 +288,7 @@ def _with_pictures(answer: Answer, brancher: Brancher, manner: Manner, anew: boo
         return replace(answer, pictures=(str(film), str(strip)), film=_film_before(out))
     try:
         env = brancher.env()
-        cameras = choose_cameras(env, manner.cameras)
+        cameras = choose_cameras(env.spec, manner.cameras)
         names = ("as it was", f"with {asked.skill}")
         logs = [(name, read_episode(Path(e.log))) for name, e in zip(names, shown, strict=True)]
         both = SideBySide(env, logs, cameras, manner.size)

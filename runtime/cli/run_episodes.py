@@ -241,7 +241,7 @@ def _with_pictures(
         record = read_episode(log)
         if record.poses is None:
             return report
-        env, cameras = assembled.env, choose_cameras(assembled.env)
+        env, cameras = assembled.env, choose_cameras(assembled.env.spec)
         if manner.strip:
             columns = len(strip_moments(record))
             with output.progress(f"drawing strip {which}", columns) as advance:

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from zetta.runtime.core import SENSING_LEVELS, EnvSpec, Proprio, Tick
+from zetta.runtime.core import SENSING_LEVELS, Proprio, Tick
 from zetta.runtime.episode_log import EpisodeHeader, LoggedEpisode
 from zetta.runtime.errors import SpecMismatch
 from zetta.runtime.export.clips import SKILL, Clip, Selection
@@ -159,11 +159,6 @@ class TickColumns:
             "critic": np.array([critic for _, critic in said], np.str_),
             "verdict_index": np.array([decision for decision, _ in said], np.int64),
         }  # fmt: skip
-
-
-def camera_names(spec: EnvSpec, wanted: Sequence[str]) -> tuple[str, ...]:
-    """Return the cameras of an export: those wanted, else all."""
-    return tuple(wanted) or tuple(camera.name for camera in spec.cameras)
 
 
 def _gravest(tick: Tick) -> tuple[int, str]:

@@ -86,7 +86,7 @@ def write_strip_around(path: Path, env: Env, logged: LoggedEpisode, tick: int | 
     check_picture_folder(path.parent)
     hz = logged.header.spec.control_hz
     rows = [] if tick is None else [tick + round(step * hz) for step in STRIP_STEPS_S]
-    write_strip(path, env, logged, choose_cameras(env), chosen=moments_at(logged, rows))
+    write_strip(path, env, logged, choose_cameras(env.spec), chosen=moments_at(logged, rows))
 
 
 def check_picture_folder(folder: Path) -> None:
