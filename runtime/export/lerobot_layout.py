@@ -25,6 +25,7 @@ from zetta.runtime.export.lerobot_meta import (
     Placed,
     info_of,
     write_episodes,
+    write_tables,
     write_tasks,
 )
 from zetta.runtime.export.parts import Alike, Filming, Row, film, origin
@@ -276,18 +277,16 @@ def _make(target: Path, parts: Sequence[Path], write: Any) -> None:
 
 
 def _join_tables(parts: Iterable[Path], target: Path) -> None:
-    """Write row groups of many episodes: what describes a group is kept for all of them."""
-    writer = None
+    write_tables(target, _grouped(parts))
+
+
+def _grouped(parts: Iterable[Path]) -> Iterator[pa.Table]:
+    """Yield tables of many episodes: what describes a row group is kept for all of them."""
     waiting: list[pa.Table] = []
-    try:
-        for part in parts:
-            waiting.append(pq.read_table(part))
-            writer = writer or pq.ParquetWriter(target, waiting[0].schema, compression="snappy")
-            if sum(table.num_rows for table in waiting) >= GROUP_ROWS:
-                writer.write_table(pa.concat_tables(waiting))
-                waiting.clear()
-        if writer is not None and waiting:
-            writer.write_table(pa.concat_tables(waiting))
-    finally:
-        if writer is not None:
-            writer.close()
+    for part in parts:
+        waiting.append(pq.read_table(part))
+        if sum(table.num_rows for table in waiting) >= GROUP_ROWS:
+            yield pa.concat_tables(waiting)
+            waiting.clear()
+    if waiting:
+        yield pa.concat_tables(waiting)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -155,16 +155,25 @@ def _pandas_column(name: str | None, field_name: str, kind: str, numpy_type: str
     }
 
 
-def _write_whole(path: Path, tables: Iterable[Any]) -> None:
-    """Write tables of one schema into one file, whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.part")
+def write_tables(path: Path, tables: Iterable[pa.Table]) -> None:
+    """Write tables of one schema into one file, each as a row group of its own.
+
+    Raises:
+        OSError: it cannot be written.
+    """
     writer = None
     try:
         for table in tables:
-            writer = writer or pq.ParquetWriter(temporary, table.schema, compression="snappy")
+            writer = writer or pq.ParquetWriter(path, table.schema, compression="snappy")
             writer.write_table(table.cast(writer.schema))
     finally:
         if writer is not None:
             writer.close()
+
+
+def _write_whole(path: Path, tables: Iterable[pa.Table]) -> None:
+    """Write tables into one file, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.part")
+    write_tables(temporary, tables)
     temporary.replace(path)
