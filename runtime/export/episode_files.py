@@ -20,7 +20,6 @@ from zetta.runtime.episode_log import TICKS, LoggedEpisode
 from zetta.runtime.errors import ConfigError
 from zetta.runtime.export.clips import SKILL, Clip, Selection
 from zetta.runtime.export.features import ACTION, DECISIONS, STATE, Columns, TickColumns
-from zetta.runtime.export.films import check_length
 from zetta.runtime.export.ledger import Ledger
 from zetta.runtime.export.parts import Alike, Filming, Row, film, origin
 
@@ -67,10 +66,8 @@ class EpisodeFiles:
             "ticks": clip.ticks,
         }
         if self._filming is not None:
-            made = film(folder, self._fps, self._cameras, self._filming.pictures(clip, episode))
+            made = film(folder, self._fps, self._filming, clip, episode)
             self._alike.check(made.sizes, clip)
-            for camera in self._cameras:
-                check_length(folder / f"{camera}.mp4", clip.ticks)
         return row
 
     def finish(self, ledger: Ledger) -> Row:

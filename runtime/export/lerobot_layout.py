@@ -85,11 +85,10 @@ class LeRobotLayout:
             "counts": {}, "sizes": {}, "bytes": {TABLE: (folder / TABLE).stat().st_size},
         }  # fmt: skip
         if self._filming is not None:
-            made = film(folder, self._fps, self._cameras, self._filming.pictures(clip, episode))
+            made = film(folder, self._fps, self._filming, clip, episode)
             self._alike.check(made.sizes, clip)
             row["sizes"] = {camera: list(size) for camera, size in made.sizes.items()}
             for camera in self._cameras:
-                check_length(folder / f"{camera}.mp4", clip.ticks)
                 row["bytes"][camera] = (folder / f"{camera}.mp4").stat().st_size
                 row["counts"][camera] = made.counts[camera].tolist()
         return row

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias
@@ -14,7 +14,7 @@ from zetta.runtime.core import Image
 from zetta.runtime.episode_log import EpisodeHeader, LoggedEpisode, read_episode
 from zetta.runtime.errors import SpecMismatch
 from zetta.runtime.export.clips import Clip, Selection
-from zetta.runtime.export.films import Film
+from zetta.runtime.export.films import Film, check_length
 from zetta.runtime.export.ledger import Ledger
 from zetta.runtime.export.statistics import Counts, counts_of
 from zetta.runtime.records import to_json
@@ -126,26 +126,27 @@ class _Writing:
         return self.layout.part(folder, self.number, self.clip, self.episode)
 
 
-def film(
-    folder: Path, fps: float, cameras: Sequence[str], pictures: Iterator[Mapping[str, Image]]
-) -> Filmed:
-    """Write `CAMERA.mp4` for each camera into `folder`.
+def film(folder: Path, fps: float, filming: Filming, clip: Clip, episode: LoggedEpisode) -> Filmed:
+    """Write `CAMERA.mp4` of a clip for each camera into `folder`.
 
     Raises:
         SpecMismatch: pictures of one camera differ in size, or have odd sides.
-        InfraError: the encoder does not work.
+        InfraError: the encoder does not work, or a video has not one picture for each tick.
     """
-    counts: dict[str, Counts] = {c: np.zeros((3, 256), np.int64) for c in cameras}
+    counts: dict[str, Counts] = {c: np.zeros((3, 256), np.int64) for c in filming.cameras}
     sizes: dict[str, tuple[int, int]] = {}
-    films = {camera: Film(folder / f"{camera}.mp4", fps) for camera in cameras}
+    paths = {camera: folder / f"{camera}.mp4" for camera in filming.cameras}
+    films = {camera: Film(path, fps) for camera, path in paths.items()}
     with contextlib.ExitStack() as stack:
         for each in films.values():
             stack.callback(each.close)
-        for images in pictures:
+        for images in filming.pictures(clip, episode):
             for camera, made in films.items():
                 made.add(images[camera])
                 counts[camera] += counts_of(images[camera])
                 sizes[camera] = (images[camera].shape[0], images[camera].shape[1])
+    for path in paths.values():
+        check_length(path, clip.ticks)
     return Filmed(sizes, counts)
 
 
