@@ -59,20 +59,25 @@ def to_json(value: object) -> Any:
     raise SpecMismatch(f"a {type(value).__name__} has no place in a JSON record")
 
 
-def read_object(path: Path) -> dict[str, Any]:
+def read_object(path: Path, advice: str = "") -> dict[str, Any]:
     """Return the one JSON object of a file.
+
+    Args:
+        path: the file.
+        advice: what to do where there is none; ends the sentence.
 
     Raises:
         ConfigError: it cannot be read, or holds something else.
     """
+    end = f"; {advice}" if advice else ""
     try:
         plain = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
+        raise ConfigError(f"{path} cannot be read: {error.strerror}{end}") from error
     except ValueError as error:
-        raise ConfigError(f"{path} is no JSON: {error}") from error
+        raise ConfigError(f"{path} is no JSON: {error}{end}") from error
     if not isinstance(plain, dict):
-        raise ConfigError(f"{path} holds no JSON object")
+        raise ConfigError(f"{path} holds no JSON object{end}")
     return plain
 
 

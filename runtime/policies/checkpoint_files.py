@@ -3,33 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
-
-from zetta.runtime.errors import ConfigError
-
-
-def read_object(path: Path, advice: str) -> Mapping[str, Any]:
-    """Return the object that a JSON file holds.
-
-    Args:
-        path: the file.
-        advice: ends the sentence when there is none.
-
-    Raises:
-        ConfigError: it cannot be read, or holds no object.
-    """
-    try:
-        plain = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error.strerror}; {advice}") from error
-    except ValueError as error:
-        raise ConfigError(f"{path} is no JSON: {error}; {advice}") from error
-    if not isinstance(plain, dict):
-        raise ConfigError(f"{path} holds no object; {advice}")
-    return plain
 
 
 def digest_of_files(paths: Iterable[Path], settings: str = "") -> str:

@@ -14,9 +14,10 @@ from typing import Any, Final
 from safetensors import safe_open
 
 from zetta.runtime.errors import ConfigError, SpecMismatch, suggest
-from zetta.runtime.policies.checkpoint_files import digest_of_files, read_object
+from zetta.runtime.policies.checkpoint_files import digest_of_files
 from zetta.runtime.policies.declaration import Declaration, read_declaration
 from zetta.runtime.policies.proprio_parts import ProprioParts
+from zetta.runtime.records import read_object
 
 CONFIG: Final = "config.json"
 PIPELINES: Final = ("policy_preprocessor.json", "policy_postprocessor.json")

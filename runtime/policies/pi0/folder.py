@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from zetta.runtime.errors import ConfigError, SpecMismatch
-from zetta.runtime.policies.checkpoint_files import digest_of_files, read_object
+from zetta.runtime.policies.checkpoint_files import digest_of_files
 from zetta.runtime.policies.declaration import Declaration, read_declaration
 from zetta.runtime.policies.proprio_parts import ProprioParts
+from zetta.runtime.records import read_object
 
 ARCHITECTURE: Final = "PI0ForConditionalGeneration"
 CONFIG: Final = "config.json"
