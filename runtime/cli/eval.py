@@ -22,7 +22,6 @@ from zetta.runtime.cli.evaluation_request import (
     typed_command,
 )
 from zetta.runtime.cli.launching import Launch, check_launch, launcher
-from zetta.runtime.cli.number_lists import counted
 from zetta.runtime.cli.worker_environment import pool_settings
 from zetta.runtime.errors import ConfigError
 from zetta.runtime.evaluation import run_plan
@@ -31,6 +30,7 @@ from zetta.runtime.evaluation_reports import RESULTS_FILE, TABLES_FILE, write_re
 from zetta.runtime.evaluation_results import Row, open_results
 from zetta.runtime.evaluation_tables import tabulate
 from zetta.runtime.reporting.page import PAGE
+from zetta.runtime.reporting.wording import counted
 from zetta.runtime.rollouts.launchers import Launcher
 from zetta.runtime.rollouts.shards import ShardFolder
 

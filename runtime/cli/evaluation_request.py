@@ -10,7 +10,6 @@ from zetta.runtime import registry
 from zetta.runtime.cli.assemble import find_scene
 from zetta.runtime.cli.home import home_library
 from zetta.runtime.cli.number_lists import (
-    counted,
     named_values,
     number,
     number_text,
@@ -23,6 +22,7 @@ from zetta.runtime.cli.run_plan import DEFAULTS, meant_tasks
 from zetta.runtime.core import SENSING_LEVELS, Init, Layout, RunSpec, Sampled, Sensing, Simulator
 from zetta.runtime.errors import ConfigError, suggest
 from zetta.runtime.evaluation_plan import Arm, Evaluation, arms_of
+from zetta.runtime.reporting.wording import counted
 from zetta.skills.bundles import pinned
 
 DEFAULT_INITS: Final = "0-9"

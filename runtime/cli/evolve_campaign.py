@@ -19,12 +19,12 @@ from zetta.runtime.cli.evolve_report import keep_report, report_of
 from zetta.runtime.cli.evolve_rollouts import WORKER_LOGS, Rollouts, workers_of
 from zetta.runtime.cli.evolve_strips import keep_strips, strips_of
 from zetta.runtime.cli.evolve_world import SHOWN, SimWorld
-from zetta.runtime.cli.number_lists import counted
 from zetta.runtime.cli.options import EXPERT, check_options
 from zetta.runtime.cli.run_plan import meant_tasks
 from zetta.runtime.core import RunSpec, Sampled, Sensing
 from zetta.runtime.errors import ConfigError, suggest
 from zetta.runtime.records import to_json
+from zetta.runtime.reporting.wording import counted
 from zetta.runtime.rollouts.factory import Identity
 from zetta.runtime.rollouts.pool import Pool, PoolSettings
 from zetta.skills.bundles import NO_BUNDLE

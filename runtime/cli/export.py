@@ -12,7 +12,6 @@ import typer
 
 from zetta.runtime.cli import output
 from zetta.runtime.cli.export_pictures import DrawnAgain, no_pictures
-from zetta.runtime.cli.number_lists import counted
 from zetta.runtime.core import EnvSpec
 from zetta.runtime.episode_log import POSES, read_episode
 from zetta.runtime.errors import ConfigError, suggest
@@ -24,6 +23,7 @@ from zetta.runtime.export.lerobot_layout import LeRobotLayout
 from zetta.runtime.export.parts import Filming, Layout, export, needed_bytes
 from zetta.runtime.picture_sizes import PictureSize, parse_size
 from zetta.runtime.pictures import choose_cameras
+from zetta.runtime.reporting.wording import counted
 
 Kind: TypeAlias = Literal["lerobot", "parquet", "gymnasium"]
 INTERVENTIONS: Final = "interventions"

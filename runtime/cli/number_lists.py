@@ -86,15 +86,6 @@ def _each_once(names: Sequence[str], text: str, option: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def counted(count: int, thing: str) -> str:
-    """Return how many there are of a thing.
-
-    >>> counted(1, "task"), counted(3, "task")
-    ('1 task', '3 tasks')
-    """
-    return f"{count} {thing}{'' if count == 1 else 's'}"
-
-
 def number(text: str, what: str) -> float:
     """Return `text` as a finite number.
 

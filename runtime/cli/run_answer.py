@@ -15,7 +15,6 @@ from zetta.runtime.cli import output
 from zetta.runtime.cli.assemble import find_scene
 from zetta.runtime.cli.deploy import bundle_of
 from zetta.runtime.cli.graphics import choose_graphics
-from zetta.runtime.cli.number_lists import counted
 from zetta.runtime.cli.output import Json
 from zetta.runtime.cli.replay_text import kernel_line
 from zetta.runtime.cli.run_episodes import (
@@ -31,6 +30,7 @@ from zetta.runtime.cli.run_plan import DEFAULTS, Wishes
 from zetta.runtime.cli.vouched import warn_unsigned
 from zetta.runtime.core import RunSpec, Simulator
 from zetta.runtime.registry import is_arm
+from zetta.runtime.reporting.wording import counted
 from zetta.runtime.success_rates import wilson
 
 

@@ -20,7 +20,6 @@ from zetta.runtime.cli.agents import agent_name
 from zetta.runtime.cli.assemble import Assembled, Assembler
 from zetta.runtime.cli.live import LiveLine
 from zetta.runtime.cli.live_signals import LiveSignals
-from zetta.runtime.cli.number_lists import counted
 from zetta.runtime.core import Init, RunSpec
 from zetta.runtime.episode_log import read_episode
 from zetta.runtime.errors import ZettaError
@@ -33,6 +32,7 @@ from zetta.runtime.pictures import (
     write_video,
 )
 from zetta.runtime.records import to_json
+from zetta.runtime.reporting.wording import counted
 
 EPISODES: Final = "episodes"
 RESULT: Final = "run.json"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from zetta.runtime.success_rates import Interval
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from zetta.runtime.success_rates import Interval  # late: commands that only count need no scipy
 
 NONE = "–"
 
