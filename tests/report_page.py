@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
+from zetta.runtime.reporting.document import Document, Table
+
 VOID = {"meta", "img", "br"}
 LOADS = ("src", "href", "xlink:href", "srcset", "poster", "action", "background")
 
@@ -73,3 +75,8 @@ def check_page(text: str) -> Page:
     steps = zip(page.headings, page.headings[1:], strict=False)
     assert all(below - above <= 1 for above, below in steps)
     return page
+
+
+def table(document: Document, caption: str) -> Table:
+    """Return the first table of a report whose caption holds some words."""
+    return next(b for b in document.blocks() if isinstance(b, Table) and caption in b.caption)

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from tests.report_page import check_page
+from tests.report_page import check_page, table
 from tests.skills.evolve.made_campaign import made
 from zetta.runtime.cli.report_campaign import campaign_document
 from zetta.runtime.errors import ConfigError
-from zetta.runtime.reporting.document import Document, Plot, RateCell, Table
+from zetta.runtime.reporting.document import Plot, RateCell
 from zetta.runtime.reporting.page import render
 from zetta.runtime.success_rates import mcnemar, newcombe_paired
 from zetta.skills.evolve.campaign_records import read_campaign, read_what_stands
@@ -33,10 +33,6 @@ def copied(tmp_path: Path) -> Path:
 def stage(folder: Path, name: str) -> dict[str, Any]:
     plain: dict[str, Any] = json.loads((folder / "000" / f"{name}.json").read_text())
     return plain
-
-
-def table(document: Document, caption: str) -> Table:
-    return next(b for b in document.blocks() if isinstance(b, Table) and caption in b.caption)
 
 
 @pytest.mark.parametrize("folder", sorted(CAMPAIGNS.iterdir()), ids=lambda folder: folder.name)

@@ -14,10 +14,10 @@ from scipy.stats import binom, binomtest
 from statsmodels.stats.contingency_tables import mcnemar as mcnemar_of_statsmodels
 from statsmodels.stats.proportion import proportion_confint
 
-from tests.report_page import check_page
+from tests.report_page import check_page, table
 from tests.runtime.reporting.made_outcomes import episode, outcomes
 from zetta.runtime.reporting import outcome_document as documents
-from zetta.runtime.reporting.document import Document, Picture, RateCell, Table
+from zetta.runtime.reporting.document import Picture, RateCell, Table
 from zetta.runtime.reporting.outcome_document import outcome_document
 from zetta.runtime.reporting.outcomes import Outcomes, false_alarms, tables_of, worth_showing
 from zetta.runtime.reporting.page import render
@@ -25,10 +25,6 @@ from zetta.runtime.success_rates import chance_gain
 
 FIRST = [True] * 15 + [False] * 34 + [True]
 SECOND = [True] * 15 + [True] * 21 + [False] * 13 + [False]
-
-
-def table(document: Document, caption: str) -> Table:
-    return next(b for b in document.blocks() if isinstance(b, Table) and caption in b.caption)
 
 
 def cell(found: Table, row: int, column: str) -> object:
