@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from zetta.runtime.evaluation_answers import tables_json, timing
+from zetta.runtime.evaluation_answers import tables_json, timing_json
 from zetta.runtime.evaluation_plan import Plan, describe
 from zetta.runtime.evaluation_results import Row
 from zetta.runtime.evaluation_tables import ArmCount, Comparison, Count, Tables
@@ -31,7 +31,7 @@ def results_json(plan: Plan, tables: Tables, rows: Sequence[Row], command: str) 
         "plan": plan.digest,
         "command": command,
         **describe(plan),
-        "timing": to_json(timing(rows)),
+        "timing": to_json(timing_json(rows)),
     }
 
 
