@@ -271,6 +271,20 @@ def find_simulator(name: str) -> Simulator:
     return apart(name, simulator) if lives_apart(name) else simulator
 
 
+def separate_world(simulator: Simulator, sim: str, suite: str, index: int, render: str) -> Env:
+    """Return an environment beside any others of this process, which may draw only one itself.
+
+    Raises:
+        ConfigError: unknown suite, task or profile.
+        InfraError: the simulator is not usable here.
+    """
+    if sim in MANY_WORLDS or isinstance(simulator, ApartSimulator):
+        return simulator.make(suite, index, render)
+    from zetta.sims.remote import RemoteEnv  # late: the toy needs no sockets
+
+    return RemoteEnv(sim, suite, index, render)
+
+
 def find_scene(simulator: Simulator, spec: RunSpec) -> Scene:
     """Return the scene that `spec` names.
 

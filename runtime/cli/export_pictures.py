@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from zetta.runtime import registry
 from zetta.runtime.cli import output
-from zetta.runtime.cli.assemble import MANY_WORLDS, find_simulator
+from zetta.runtime.cli.assemble import find_simulator, separate_world
 from zetta.runtime.cli.graphics import choose_graphics
 from zetta.runtime.core import Env, EnvSpec, Image
 from zetta.runtime.episode_log import LoggedEpisode
@@ -15,7 +15,6 @@ from zetta.runtime.errors import ConfigError
 from zetta.runtime.export.clips import Clip, World
 from zetta.runtime.picture_sizes import PictureSize
 from zetta.runtime.pictures import changed_versions, choose_cameras, drawn, moments_at
-from zetta.sims.apart import ApartSimulator
 
 
 @dataclass(slots=True)
@@ -79,10 +78,4 @@ def no_pictures(clip: Clip) -> str:
 def _made(world: World, render: str | None) -> Env:
     sim, suite, index, logged = world
     output.note(choose_graphics(sim))
-    simulator = find_simulator(sim)
-    profile = render or logged
-    if sim in MANY_WORLDS or isinstance(simulator, ApartSimulator):
-        return simulator.make(suite, index, profile)
-    from zetta.sims.remote import RemoteEnv  # late: the toy needs no sockets
-
-    return RemoteEnv(sim, suite, index, profile)
+    return separate_world(find_simulator(sim), sim, suite, index, render or logged)

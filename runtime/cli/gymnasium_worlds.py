@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from zetta.runtime.cli.assemble import MANY_WORLDS, find_simulator
+from zetta.runtime.cli.assemble import find_simulator, separate_world
 from zetta.runtime.cli.graphics import choose_graphics
 from zetta.runtime.core import Env
-from zetta.sims.apart import ApartSimulator
 from zetta.sims.gym import GymWorld, World
 
 
@@ -33,11 +32,7 @@ def make(
     choose_graphics(sim)
 
     def env() -> Env:
-        if sim in MANY_WORLDS or isinstance(simulator, ApartSimulator):
-            return simulator.make(suite, index, render)
-        from zetta.sims.remote import RemoteEnv  # late: the toy needs no sockets
-
-        return RemoteEnv(sim, suite, index, render)
+        return separate_world(simulator, sim, suite, index, render)
 
     world = World(task, simulator.init_count(suite, index), env)
     return GymWorld(world, cameras, render_mode)
