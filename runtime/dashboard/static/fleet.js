@@ -3,7 +3,7 @@
 import { get } from "/static/api.js";
 import { rateCell } from "/static/chart.js";
 import { badge, empty, facts, h, level, problem, put } from "/static/dom.js";
-import { ago, count, moment, number, percent, seconds, sourceKind, sourceName } from "/static/format.js";
+import { ago, count, moment, number, seconds, sourceKind, sourceName } from "/static/format.js";
 
 export const title = "Runs";
 
@@ -57,13 +57,12 @@ export async function show(place, context) {
   await refresh();
 }
 
+/** How much is there; a rate over policies, simulators and sensing levels together says nothing. */
 function totals(told) {
   const all = told.all;
   return facts([
     ["runs", count(told.runs_total)],
     ["episodes", count(all.total)],
-    ["solved", all.scored ? percent(all.solved / all.scored) : "–", " ", h("span", { class: "soft" }, `${count(all.solved)}/${count(all.scored)}`)],
-    ["95 % interval", `${percent(all.wilson[0])} – ${percent(all.wilson[1])}`],
     ["errors, no score", all.errors ? badge(count(all.errors), "error") : "0"],
   ]);
 }
