@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, get_args
 
+from zetta.runtime.dashboard.queries import PAGE
 from zetta.runtime.dashboard.store import Store
 from zetta.runtime.errors import ConfigError
 from zetta.runtime.success_rates import mcnemar, newcombe_paired, wilson
@@ -18,9 +19,6 @@ from zetta.runtime.success_rates import mcnemar, newcombe_paired, wilson
 Outcome: TypeAlias = Literal["harm", "win", "neither", "both", "unlike", "unscored"]
 OUTCOMES: Final[tuple[Outcome, ...]] = get_args(Outcome)
 """In the order in which a table is read: what changed first."""
-PAGE: Final = 50
-"""Pairs of one answer, unless more are asked for."""
-PAGE_MOST: Final = 500
 _COLUMNS: Final = (
     "id", "suite", "task", "init", "seed", "policy_seed", "instruction", "success", "error",
     "ticks", "interventions", "skills", "scene", "path", "name",

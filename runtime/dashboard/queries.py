@@ -15,6 +15,7 @@ from zetta.runtime.errors import ConfigError, suggest
 from zetta.runtime.success_rates import clopper_pearson, wilson
 
 PAGE: Final = 50
+"""Rows of one answer, unless more are asked for."""
 PAGE_MOST: Final = 500
 SORTS: Final[Mapping[str, str]] = {
     "ended": "ended",
@@ -67,17 +68,22 @@ def page_of(asked: Mapping[str, str]) -> Page:
     if sort not in SORTS:
         raise ConfigError(f"lists are not sorted by {sort!r}; {suggest(sort, SORTS)}")
     return Page(
-        min(_count(asked, "limit", PAGE), PAGE_MOST),
-        _count(asked, "offset", 0),
+        min(whole_number(asked, "limit", PAGE), PAGE_MOST),
+        whole_number(asked, "offset", 0),
         sort,
         asked.get("order", "desc") != "asc",
     )
 
 
-def _count(asked: Mapping[str, str], name: str, otherwise: int) -> int:
+def whole_number(asked: Mapping[str, str], name: str, otherwise: int) -> int:
+    """Return a number that a query string asks for.
+
+    Raises:
+        ConfigError: it is none.
+    """
     text = asked.get(name, str(otherwise))
     if not (text.isascii() and text.isdecimal() and len(text) < 10):
-        raise ConfigError(f"{name} is a whole number of 0 or more, got {text!r}")
+        raise ConfigError(f"{name} is a whole number of 0 or more, got {text[:40]!r}")
     return int(text)
 
 
@@ -95,7 +101,7 @@ def condition(asked: Mapping[str, str]) -> tuple[str, list[object]]:
     for name, column in EXACT.items():
         if text := asked.get(name, ""):
             parts.append(f"{column} = ?")
-            values.append(_count(asked, name, 0) if name == "task" else text)
+            values.append(whole_number(asked, name, 0) if name == "task" else text)
     if outcome := asked.get("outcome", ""):
         if outcome not in OUTCOMES:
             raise ConfigError(f"unknown outcome {outcome!r}; {suggest(outcome, OUTCOMES)}")
