@@ -37,13 +37,14 @@ def routes(board: Board) -> Sequence[Route]:
         asked = request.query_params
         first, second = _side(board, asked, "first"), _side(board, asked, "second")
         key = (board.store.revision, first, second)
-        if key not in known:
+        compared = known.get(key)  # others may push it out meanwhile
+        if compared is None:
             while len(known) >= KEPT:
                 known.pop(next(iter(known)), None)
-            known[key] = compare_runs(board.store, first, second)
+            known[key] = compared = compare_runs(board.store, first, second)
         most = min(whole_number(asked, "limit", PAGE), PAGE_MOST)
         offset = whole_number(asked, "offset", 0)
-        answer = comparison_json(known[key], _outcomes(asked), offset, most)
+        answer = comparison_json(compared, _outcomes(asked), offset, most)
         named = {name: _named(board, side) for name, side in (("a", first), ("b", second))}
         return JSONResponse({**answer, **named})
 
