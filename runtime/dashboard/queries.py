@@ -40,6 +40,11 @@ EXACT: Final[Mapping[str, str]] = {
     "policy": "policy", "bundle": "bundle", "scene": "scene", "reason": "reason", "task": "task",
 }  # fmt: skip
 """Columns that are compared as they are."""
+COUNTS: Final = (
+    "count(*) AS n, total(success = 1) AS solved, count(success) AS scored, "
+    "total(error != '') AS errors"
+)
+"""What episodes come to; errors are apart and no score."""
 FACETS: Final = ("suite", "task", "arm", "sensing", "sim", "policy", "bundle", "reason")
 SHOWN: Final = (
     "id, run, name, arm, sim, suite, task, init, seed, policy_seed, instruction, success, reason, "
@@ -146,22 +151,21 @@ def episodes_page(store: Store, asked: Mapping[str, str]) -> dict[str, Any]:
 
 def tally(store: Store, where: str = "1", values: Sequence[object] = ()) -> dict[str, Any]:
     """Return counts and the success rate with its intervals; errors are apart and no score."""
-    found = store.rows(
-        "SELECT count(*) AS n, total(success = 1) AS solved, count(success) AS scored, "
-        f"total(error != '') AS errors FROM episodes WHERE {where}",
-        values,
-    )[0]
-    return {"total": found["n"], "errors": int(found["errors"]), **rate(found)}
+    found = store.rows(f"SELECT {COUNTS} FROM episodes WHERE {where}", values)[0]
+    return {
+        "total": found["n"],
+        "errors": int(found["errors"]),
+        **rate(int(found["solved"]), found["scored"]),
+    }
 
 
-def rate(found: Mapping[str, Any]) -> dict[str, Any]:
+def rate(solved: int, scored: int) -> dict[str, Any]:
     """Return a success rate with Wilson's and the exact interval of 95 %."""
-    solved, scored = int(found["solved"]), int(found["scored"])
     return {
         "solved": solved,
         "scored": scored,
         "wilson": list(wilson(solved, scored)),
-        "exact": list(clopper_pearson(solved, scored)) if scored else [0.0, 1.0],
+        "exact": list(clopper_pearson(solved, scored)),
     }
 
 
