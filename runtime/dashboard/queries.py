@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from zetta.runtime.dashboard.records import skills_in
 from zetta.runtime.dashboard.store import Store
 from zetta.runtime.errors import ConfigError, suggest
 from zetta.runtime.success_rates import clopper_pearson, wilson
@@ -184,15 +185,9 @@ def _facets(store: Store, run: str) -> dict[str, list[Any]]:
             values,
         )
         found[name] = [row["value"] for row in rows if row["value"] not in ("", None)]
-    for name, column in (("skill", "skills"), ("source", "drivers")):
+    for name, column, names in (("skill", "skills", skills_in), ("source", "drivers", json.loads)):
         rows = store.rows(
             f"SELECT DISTINCT {column} AS value FROM episodes WHERE {where} LIMIT 5000", values
         )
-        found[name] = _names(name, [str(row["value"]) for row in rows])
+        found[name] = sorted({each for row in rows for each in names(row["value"])})
     return found
-
-
-def _names(kind: str, texts: Sequence[str]) -> list[str]:
-    if kind == "skill":
-        return sorted({name for text in texts for name in text.split("|") if name})
-    return sorted({name for text in texts for name in json.loads(text)})

@@ -252,6 +252,15 @@ def skill_names(result: Mapping[str, Any]) -> str:
     return f"|{'|'.join(sorted(n for n in names if n))}|" if names - {""} else ""
 
 
+def skills_in(text: str) -> tuple[str, ...]:
+    """Return the names that `skill_names` put between bars.
+
+    >>> skills_in("|regrasp|reseat|"), skills_in("")
+    (('regrasp', 'reseat'), ())
+    """
+    return tuple(name for name in text.split("|") if name)
+
+
 def read_shard_row(plain: Mapping[str, Any], run: RunRow, ended: float) -> EpisodeRow | None:
     """Return the row of one line of an evaluation; None where the line is none."""
     try:
