@@ -14,11 +14,9 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
-from zetta.runtime.episode_log import FORMAT, HEADER, POSES
+from zetta.runtime.episode_log import FORMAT, HEADER, JUDGEMENT, POSES
 from zetta.runtime.registry import is_arm
 
-JUDGEMENT: Final = "judgement.json"
-"""Where a person says whether an episode on an arm was solved."""
 RUN, PLAN, RESULTS, MANIFEST, LOCK = (
     "run.json", "plan.json", "results.json", "manifest.json", ".lock",
 )  # fmt: skip
