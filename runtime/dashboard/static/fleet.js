@@ -43,12 +43,11 @@ export async function show(place, context) {
   context.onNews((told) => {
     put(cards, told.running.map(card));
     cards.hidden = !told.running.length;
-    const now = Date.now();
     const changed = told.revision !== revision || JSON.stringify(told.held) !== last;
     if (changed) {
       revision = told.revision;
       last = JSON.stringify(told.held);
-      setTimeout(refresh, Math.min(700, now % 300));
+      setTimeout(refresh, Date.now() % 300);
     }
   });
   // Rates and times left go on even when nothing new is in.
