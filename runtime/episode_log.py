@@ -47,6 +47,8 @@ from zetta.runtime.tick_tables import (
 
 FORMAT = "zetta-episode-1"
 HEADER, TICKS, POSES, TRUTH = "episode.json", "ticks.parquet", "poses.npz", "truth.parquet"
+JUDGEMENT = "judgement.json"
+"""Where a person says afterwards whether an episode on an arm was solved."""
 
 _Moment: TypeAlias = tuple[Tick, Step, Array | None]
 

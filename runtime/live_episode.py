@@ -12,7 +12,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -83,16 +83,18 @@ class LiveFile:
                 self._said = f"tick {tick.index}: {verdict.critic}: {verdict.reason}"
         if self._clock() - self._written < EVERY_S:
             return
-        known = self._known
         self._write(
-            LiveEpisode(
-                known.sim, known.suite, known.task, known.init, known.seed, known.instruction,
-                known.policy, known.bundle, known.sensing, known.control_hz, known.max_steps,
-                known.started, tick.index, tick.source, dict(self._sources),
-                self._interventions, self._said,
-                {name: float(value) for name, value in tick.signals.items()}, bool(success),
+            replace(
+                self._known,
+                tick=tick.index,
+                source=tick.source,
+                sources=self._sources,
+                interventions=self._interventions,
+                said=self._said,
+                signals={name: float(value) for name, value in tick.signals.items()},
+                success=bool(success),
             )
-        )  # fmt: skip
+        )
 
     def close(self) -> None:
         """Take the file away: the log takes its place."""

@@ -10,7 +10,6 @@ import sys
 import webbrowser
 from collections.abc import Iterator, Sequence
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -19,6 +18,7 @@ import typer
 from zetta.runtime.cli import output
 from zetta.runtime.cli.ending import wish_to_end
 from zetta.runtime.cli.home import cache_home
+from zetta.runtime.cli.installation import own_version
 from zetta.runtime.cli.mcp_access import TOKEN_BYTES, Place, listen, names_of, token_at
 from zetta.runtime.errors import ConfigError
 
@@ -137,7 +137,7 @@ def board_of(root: Path) -> Board:
     store = Store(cache / "index.sqlite")
     films = Films(cache / "films", draw_command)
     handed = Handed(BundleExplainer(), CampaignPages(), LibraryPages())
-    return Board(root, store, films, handed, _version())
+    return Board(root, store, films, handed, own_version() or "source tree")
 
 
 def draw_command(log: Path, film: Path) -> Sequence[str]:
@@ -167,10 +167,3 @@ def _announce(root: Path, host: str, token: str, needed: bool, as_json: bool) ->
         output.note("what is sent is not encrypted; put a proxy or an SSH tunnel before it")
     if as_json:
         output.emit({"url": url, "runs": str(root), "token": token, "url_with_token": with_token})
-
-
-def _version() -> str:
-    try:
-        return version("zetta")
-    except PackageNotFoundError:
-        return "source tree"

@@ -10,18 +10,18 @@ from typing import Final
 
 import numpy as np
 
+from zetta.critics.language import CheckedCritic, analyse_critic
 from zetta.critics.parameters import Parameter
 from zetta.critics.tracing import Trace, trace
 from zetta.runtime.cli import at_home
+from zetta.runtime.cli.critics import known_signals
 from zetta.runtime.cli.deploy import bundle_digest, bundle_of, split_bundle
 from zetta.runtime.cli.home import home_library
-from zetta.runtime.core import SENSING_LEVELS, RunSpec
+from zetta.runtime.core import RunSpec
 from zetta.runtime.dashboard.explaining import Annotation, Explanation
 from zetta.runtime.episode_log import EpisodeHeader, LoggedEpisode
 from zetta.runtime.errors import ConfigError, ScreenError, ZettaError, suggest
-from zetta.runtime.registry import installed_signals
-from zetta.runtime.signals import SignalHistory, SignalSpec
-from zetta.runtime.signals_source import signals_with
+from zetta.runtime.signals import SignalHistory
 from zetta.skills.bundles import LIBRARY, LoadedBundle
 from zetta.skills.user_library import UserLibrary
 
@@ -32,7 +32,7 @@ VERSIONS_MOST: Final = 100
 class _Program:
     """A critic as a bundle holds it."""
 
-    source: str
+    checked: CheckedCritic
     declared: Mapping[str, Parameter]
     values: Mapping[str, float]
     """Other than the defaults."""
@@ -48,7 +48,7 @@ class BundleExplainer:
 
     def levels(self) -> Mapping[str, tuple[str, str, str]]:
         """Return level, unit and sentence of every signal by its name."""
-        return {name: (spec.level, spec.unit, spec.doc) for name, spec in _signals().items()}
+        return {name: (spec.level, spec.unit, spec.doc) for name, spec in known_signals().items()}
 
     def explain(self, episode: LoggedEpisode, critic: str, tick: int) -> Explanation:
         """Return the code of a critic with the values that it saw at a tick.
@@ -68,19 +68,18 @@ class BundleExplainer:
         except (ScreenError, OSError) as error:
             raise ConfigError(f"the bundle {spec.bundle!r} cannot be read now: {error}") from error
         program = _program(bundle, critic)
-        tree = ast.parse(program.source)
-        signals = tuple(dict.fromkeys(name for _, name in _attributes(tree, "w")))
+        checked = program.checked
         found, note = _traced(program, episode, tick)
         return Explanation(
             critic=critic,
-            source=program.source,
-            level=_level(signals),
+            source=checked.source,
+            level=checked.level,
             same=same,
-            annotations=tuple(_annotations(tree, program, found)),
+            annotations=tuple(_annotations(program, found)),
             decided=None if found is None else found.decided,
             parameters=program.parameters,
-            signals=signals,
-            window_s=_window_s(tree),
+            signals=checked.signals,
+            window_s=checked.window_s,
             note=note,
         )
 
@@ -123,11 +122,13 @@ def _program(bundle: LoadedBundle, critic: str) -> _Program:
     if critic in packages:
         package = packages[critic]
         values = bundle.parameters.get(critic, {})
-        return _Program(package.critic_source, package.parameters, values)
+        checked = analyse_critic(package.critic_source, critic, known_signals(), package.parameters)
+        assert isinstance(checked, CheckedCritic), "a bundle is checked when it is loaded"
+        return _Program(checked, package.parameters, values)
     watchers = {watcher.name: watcher for watcher in bundle.watchers}
     if critic in watchers:
         watcher = watchers[critic]
-        return _Program(watcher.checked.source, watcher.parameters, {})
+        return _Program(watcher.checked, watcher.parameters, {})
     raise ConfigError(
         f"the bundle {bundle.name!r} has no critic {critic!r} now; "
         f"{suggest(critic, (*packages, *watchers))}"
@@ -138,7 +139,9 @@ def _traced(program: _Program, episode: LoggedEpisode, tick: int) -> tuple[Trace
     """Let the critic judge once more what it saw; what prevents that is said."""
     try:
         window = _window(episode, tick)
-        found = trace(program.source, window, program.declared, program.values, _signals())
+        found = trace(
+            program.checked.source, window, program.declared, program.values, known_signals()
+        )
     except ZettaError as error:
         return None, f"its values cannot be shown: {error}"
     if found.unknown:
@@ -161,17 +164,7 @@ def _window(episode: LoggedEpisode, index: int) -> SignalHistory:
     return history
 
 
-def _attributes(tree: ast.AST, owner: str) -> Iterator[tuple[ast.Attribute, str]]:
-    for node in ast.walk(tree):
-        if (
-            isinstance(node, ast.Attribute)
-            and isinstance(node.value, ast.Name)
-            and node.value.id == owner
-        ):
-            yield node, node.attr
-
-
-def _annotations(tree: ast.AST, program: _Program, found: Trace | None) -> Iterator[Annotation]:
+def _annotations(program: _Program, found: Trace | None) -> Iterator[Annotation]:
     """Yield what was seen and, on the same lines, the parameters."""
     lines: set[int] = set()
     for seen in found.seen if found is not None else ():
@@ -179,30 +172,10 @@ def _annotations(tree: ast.AST, program: _Program, found: Trace | None) -> Itera
         value = seen.value if seen.value == seen.value else None
         yield Annotation(seen.line, seen.text, value)
     values = program.parameters
-    for node, name in _attributes(tree, "p"):
-        if node.lineno in lines and name in values:
-            unit = program.declared[name].unit if name in program.declared else ""
-            yield Annotation(node.lineno, f"p.{name}", values[name], unit)
-
-
-def _window_s(tree: ast.Module) -> float:
-    for node in tree.body:
-        if (
-            isinstance(node, ast.Assign)
-            and isinstance(node.targets[0], ast.Name)
-            and node.targets[0].id == "WINDOW_S"
-            and isinstance(node.value, ast.Constant)
-            and isinstance(node.value.value, int | float)
-        ):
-            return float(node.value.value)
-    return 0.0
-
-
-def _level(signals: tuple[str, ...]) -> str:
-    known = _signals()
-    levels = [known[name].level for name in signals if name in known]
-    return max(levels, key=SENSING_LEVELS.index, default="proprio")
-
-
-def _signals() -> Mapping[str, SignalSpec]:
-    return signals_with(tuple(installed_signals()))
+    for node in ast.walk(ast.parse(program.checked.source)):
+        match node:
+            case ast.Attribute(value=ast.Name(id="p"), attr=name) if (
+                node.lineno in lines and name in values
+            ):
+                unit = program.declared[name].unit if name in program.declared else ""
+                yield Annotation(node.lineno, f"p.{name}", values[name], unit)

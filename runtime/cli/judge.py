@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
 from zetta.critics.problems import read_program
 from zetta.runtime.cli import output
-from zetta.runtime.episode_log import HEADER, LoggedEpisode, read_episode
+from zetta.runtime.episode_log import HEADER, JUDGEMENT, LoggedEpisode, read_episode
 from zetta.runtime.errors import ConfigError
 from zetta.runtime.records import from_json, to_json
-
-FILE: Final = "judgement.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +42,7 @@ def command(
         read_episode(folder)
     for folder in episodes:
         text = json.dumps(to_json(Judgement(success, by.strip())), indent=1)
-        (folder / FILE).write_text(text + "\n", encoding="utf-8")
+        (folder / JUDGEMENT).write_text(text + "\n", encoding="utf-8")
     said = "solved" if success else "not solved"
     if as_json:
         output.emit({"judged": [str(folder) for folder in episodes], "success": success})
@@ -59,7 +57,7 @@ def judged(folder: Path, episode: LoggedEpisode) -> LoggedEpisode:
         ConfigError: the judgement cannot be read.
         SpecMismatch: it is none.
     """
-    path = folder / FILE
+    path = folder / JUDGEMENT
     if not path.exists():
         return episode
     try:

@@ -7,7 +7,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -118,7 +118,7 @@ class Board:
             "pending": self.indexer.pending,
             "indexed": self.indexer.laps > 0,
             "problem": self.indexer.problem,
-            "running": [asdict(each) for each in self._running],
+            "running": list(self._running),
             "held": sorted(self._held),
             "films": self.films.states(),
         }

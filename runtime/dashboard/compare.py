@@ -13,13 +13,12 @@ from starlette.routing import Route
 from zetta.runtime.dashboard.board import Board
 from zetta.runtime.dashboard.comparison import (
     OUTCOMES,
-    PAGE,
-    PAGE_MOST,
     Comparison,
     Side,
     compare_runs,
     comparison_json,
 )
+from zetta.runtime.dashboard.queries import PAGE, PAGE_MOST, whole_number
 from zetta.runtime.errors import ConfigError, suggest
 
 SIDES_MOST: Final = 400
@@ -38,12 +37,14 @@ def routes(board: Board) -> Sequence[Route]:
         asked = request.query_params
         first, second = _side(board, asked, "first"), _side(board, asked, "second")
         key = (board.store.revision, first, second)
-        if key not in known:
+        compared = known.get(key)  # others may push it out meanwhile
+        if compared is None:
             while len(known) >= KEPT:
                 known.pop(next(iter(known)), None)
-            known[key] = compare_runs(board.store, first, second)
-        most = min(_number(asked, "limit", PAGE), PAGE_MOST)
-        answer = comparison_json(known[key], _outcomes(asked), _number(asked, "offset", 0), most)
+            known[key] = compared = compare_runs(board.store, first, second)
+        most = min(whole_number(asked, "limit", PAGE), PAGE_MOST)
+        offset = whole_number(asked, "offset", 0)
+        answer = comparison_json(compared, _outcomes(asked), offset, most)
         named = {name: _named(board, side) for name, side in (("a", first), ("b", second))}
         return JSONResponse({**answer, **named})
 
@@ -82,10 +83,3 @@ def _outcomes(asked: Mapping[str, str]) -> Sequence[str]:
         if each not in OUTCOMES:
             raise ConfigError(f"unknown outcome {each!r}; {suggest(each, OUTCOMES)}")
     return wanted
-
-
-def _number(asked: Mapping[str, str], name: str, otherwise: int) -> int:
-    text = asked.get(name, str(otherwise))
-    if not (text.isascii() and text.isdecimal() and len(text) < 10):
-        raise ConfigError(f"{name} is a whole number of 0 or more, got {text[:40]!r}")
-    return int(text)

@@ -7,20 +7,20 @@ settled scene the digests must be equal too; else the pair is shown and not coun
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, get_args
 
+from zetta.runtime.dashboard.queries import PAGE
+from zetta.runtime.dashboard.records import skills_in
 from zetta.runtime.dashboard.store import Store
 from zetta.runtime.errors import ConfigError
+from zetta.runtime.records import to_json
 from zetta.runtime.success_rates import mcnemar, newcombe_paired, wilson
 
 Outcome: TypeAlias = Literal["harm", "win", "neither", "both", "unlike", "unscored"]
 OUTCOMES: Final[tuple[Outcome, ...]] = get_args(Outcome)
 """In the order in which a table is read: what changed first."""
-PAGE: Final = 50
-"""Pairs of one answer, unless more are asked for."""
-PAGE_MOST: Final = 500
 _COLUMNS: Final = (
     "id", "suite", "task", "init", "seed", "policy_seed", "instruction", "success", "error",
     "ticks", "interventions", "skills", "scene", "path", "name",
@@ -51,7 +51,7 @@ class Half:
     error: str
     ticks: int
     interventions: int
-    skills: str
+    skills: tuple[str, ...]
     logged: bool
 
 
@@ -125,7 +125,7 @@ def _half(row: Mapping[str, Any]) -> Half:
     success = None if row["error"] or row["success"] is None else bool(row["success"])
     return Half(
         str(row["id"]), success, str(row["error"]), int(row["ticks"]), int(row["interventions"]),
-        str(row["skills"]), bool(row["path"]),
+        skills_in(str(row["skills"])), bool(row["path"]),
     )  # fmt: skip
 
 
@@ -173,7 +173,7 @@ def comparison_json(
         "total": len(shown),
         "offset": offset,
         "limit": most,
-        "rows": [_pair_json(pair) for pair in shown[offset : offset + most]],
+        "rows": to_json(shown[offset : offset + most]),
     }
 
 
@@ -201,28 +201,3 @@ def _test(compared: Comparison) -> dict[str, Any] | None:
 
 def _rate(successes: int, n: int) -> dict[str, Any]:
     return {"successes": successes, "n": n, "interval": list(wilson(successes, n))}
-
-
-def _pair_json(pair: Pair) -> dict[str, Any]:
-    return {
-        "suite": pair.suite, "task": pair.task, "init": pair.init, "seed": pair.seed,
-        "policy_seed": pair.policy_seed, "repetition": pair.repetition,
-        "instruction": pair.instruction, "outcome": pair.outcome,
-        "first": _half_json(pair.first), "second": _half_json(pair.second),
-    }  # fmt: skip
-
-
-def _half_json(half: Half) -> dict[str, Any]:
-    return {
-        "id": half.id, "success": half.success, "error": half.error, "ticks": half.ticks,
-        "interventions": half.interventions, "skills": _names(half.skills), "logged": half.logged,
-    }  # fmt: skip
-
-
-def _names(skills: str) -> Sequence[str]:
-    """Return the names that an index keeps between bars.
-
-    >>> _names("|regrasp|reseat|"), _names("")
-    (['regrasp', 'reseat'], [])
-    """
-    return [name for name in skills.split("|") if name]

@@ -17,6 +17,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from zetta.runtime.records import to_json
+
 QUEUE: Final = 8
 """Messages that wait for one page; one more and it is dropped."""
 LISTENERS_MOST: Final = 32
@@ -68,7 +70,7 @@ class Hub:
 
     def tell(self, news: dict[str, Any]) -> None:
         """Send the news unless they are the last ones again; any thread may call."""
-        text = json.dumps(_plain(news), allow_nan=False, separators=(",", ":"))
+        text = json.dumps(to_json(news), allow_nan=False, separators=(",", ":"))
         if text == self._last:
             return
         self._last = text
@@ -125,14 +127,3 @@ def events_route(hub: Hub) -> Route:
         )
 
     return Route("/api/events", events)
-
-
-def _plain(value: Any) -> Any:
-    """Return a value without numbers that JSON has no word for."""
-    if isinstance(value, float):
-        return value if value - value == 0.0 else None
-    if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    return value

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,21 +15,44 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from zetta.runtime.dashboard.board import Board
-from zetta.runtime.dashboard.queries import condition, episodes_page, facets, rate, tally
+from zetta.runtime.dashboard.queries import (
+    COUNTS,
+    condition,
+    episodes_page,
+    facets,
+    rate,
+    tally,
+)
+from zetta.runtime.dashboard.records import RunRow
 from zetta.runtime.dashboard.watching import process_memory_mb, state_of
 
 LATEST: Final = 20
 """Endings from which the present rate is taken."""
 RUNS_MOST: Final = 500
+GROUPS_MOST: Final = 400
+"""Rows of each table of a run, by arm and by task."""
 KNOWN: Final = ("sim", "policy", "bundle", "sensing")
-COUNTS: Final = (
-    "count(*) AS n, total(success = 1) AS solved, count(success) AS scored, "
-    "total(error != '') AS errors, max(ended) AS ended, "
-    + ", ".join(
-        f"CASE WHEN min({n}) = max({n}) THEN max({n}) ELSE 'several' END AS {n}" for n in KNOWN
-    )
+COUNTED: Final = f"{COUNTS}, max(ended) AS ended, " + ", ".join(
+    f"CASE WHEN min({n}) = max({n}) THEN max({n}) ELSE 'several' END AS {n}" for n in KNOWN
 )
 NAMED: Final = "instr(lower(name || ' ' || policy || ' ' || sim), ?) > 0"
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What the episodes of a run come to."""
+
+    n: int = 0
+    solved: float = 0.0
+    scored: int = 0
+    errors: float = 0.0
+    ended: float | None = None
+    """When the last one ended, seconds since 1970."""
+    sim: str = ""
+    """This and what follows: of all of them, or `several`."""
+    policy: str = ""
+    bundle: str = ""
+    sensing: str = ""
 
 
 def routes(board: Board) -> Sequence[Route]:
@@ -57,13 +81,14 @@ def routes(board: Board) -> Sequence[Route]:
 def fleet_of(board: Board, text: str = "") -> dict[str, Any]:
     """Return every run, the latest first, and what all of them come to."""
     counted = board.store.cached("counted", lambda: _counted(board))
-    runs = board.store.rows(
+    rows = board.store.rows(
         f"SELECT * FROM runs WHERE {NAMED} ORDER BY begun DESC LIMIT ?",
         (text.lower(), RUNS_MOST),
     )
+    runs = [RunRow(**row) for row in rows]
     found = board.store.rows(f"SELECT count(*) AS n FROM runs WHERE {NAMED}", (text.lower(),))
     return {
-        "runs": [_summary(board, row, counted.get(row["id"])) for row in runs],
+        "runs": [_summary(board, run, counted.get(run.id, Counted())) for run in runs],
         "runs_found": found[0]["n"],
         "runs_total": board.store.rows("SELECT count(*) AS n FROM runs")[0]["n"],
         "all": board.store.cached("all", lambda: tally(board.store)),
@@ -71,9 +96,14 @@ def fleet_of(board: Board, text: str = "") -> dict[str, Any]:
     }
 
 
-def _counted(board: Board) -> dict[str, dict[str, Any]]:
-    rows = board.store.rows(f"SELECT run, {COUNTS} FROM episodes GROUP BY run")
-    return {row["run"]: row for row in rows}
+def _counted(
+    board: Board, where: str = "1", values: Sequence[object] = ()
+) -> Mapping[str, Counted]:
+    """Return what the episodes of each run come to that fulfil `where`."""
+    rows = board.store.rows(
+        f"SELECT run, {COUNTED} FROM episodes WHERE {where} GROUP BY run", values
+    )
+    return {row.pop("run"): Counted(**row) for row in rows}
 
 
 def run_of(board: Board, run: str) -> dict[str, Any]:
@@ -82,59 +112,58 @@ def run_of(board: Board, run: str) -> dict[str, Any]:
     Raises:
         HTTPException: there is none of that id.
     """
-    row = board.store.rows("SELECT * FROM runs WHERE id = ?", (run,))
-    if not row:
+    row = board.run(run)
+    if row is None:
         raise HTTPException(404, "there is no such run; it may have been moved or deleted")
     where, values = condition({"run": run})
-    counted = board.store.rows(
-        f"SELECT {COUNTS} FROM episodes WHERE {where}",
-        values,
-    )[0]
-    groups = board.store.rows(
-        "SELECT suite, task, arm, count(*) AS n, total(success = 1) AS solved, "
-        "count(success) AS scored, total(error != '') AS errors FROM episodes "
-        f"WHERE {where} GROUP BY suite, task, arm ORDER BY suite, task, arm LIMIT 400",
-        values,
-    )
-    arms = board.store.rows(
-        "SELECT arm, count(*) AS n, total(success = 1) AS solved, count(success) AS scored, "
-        f"total(error != '') AS errors FROM episodes WHERE {where} GROUP BY arm ORDER BY arm",
-        values,
-    )
+    counted = _counted(board, where, values).get(run, Counted())
     return {
-        **_summary(board, row[0], counted),
-        "arms": [{**each, **rate(each)} for each in arms],
-        "command": row[0]["command"],
-        "versions": json.loads(row[0]["versions"]),
-        "groups": [{**each, **rate(each)} for each in groups],
+        **_summary(board, row, counted),
+        "arms": _rates(board, "arm", where, values),
+        "command": row.command,
+        "versions": json.loads(row.versions),
+        "groups": _rates(board, "suite, task, arm", where, values),
     }
 
 
-def _summary(board: Board, row: dict[str, Any], counted: dict[str, Any] | None) -> dict[str, Any]:
-    found = counted or {"n": 0, "solved": 0, "scored": 0, "errors": 0, "ended": None}
-    running = [each for each in board.running if each.run == row["id"]]
+def _rates(
+    board: Board, columns: str, where: str, values: Sequence[object]
+) -> list[dict[str, Any]]:
+    """Return counts and success rate of each group of episodes, in the order of `columns`."""
+    rows = board.store.rows(
+        f"SELECT {columns}, {COUNTS} FROM episodes WHERE {where} "
+        f"GROUP BY {columns} ORDER BY {columns} LIMIT ?",
+        (*values, GROUPS_MOST),
+    )
+    return [{**row, **rate(int(row["solved"]), row["scored"])} for row in rows]
+
+
+def _summary(board: Board, row: RunRow, counted: Counted) -> dict[str, Any]:
+    running = [each for each in board.running if each.run == row.id]
     silent = min((each.silent_s for each in running), default=None)
-    state = state_of(board.is_running(row["id"]), int(found["n"]), row["planned"], silent)
-    if row["kind"] == "campaign" and state != "running":
+    state = state_of(board.is_running(row.id), counted.n, row.planned, silent)
+    if row.kind == "campaign" and state != "running":
         # It may end before its budget is spent; what it always leaves is a verdict.
-        state = "finished" if _is_judged(board.root / row["path"]) else "stopped"
+        state = "finished" if _is_judged(board.folder(row)) else "stopped"
     # A run that has not said what it is yet is known by its episodes, or by the one that runs.
     now = running[0].known if running else {}
-    said = {name: row[name] or found.get(name) or now.get(name, "") for name in KNOWN}
+    said = {
+        name: getattr(row, name) or getattr(counted, name) or now.get(name, "") for name in KNOWN
+    }
     return {
-        "id": row["id"],
-        "name": row["name"],
-        "kind": row["kind"],
+        "id": row.id,
+        "name": row.name,
+        "kind": row.kind,
         **said,
-        "planned": row["planned"],
-        "begun": row["begun"],
-        "ended": found["ended"],
-        "n": int(found["n"]),
-        "errors": int(found["errors"]),
+        "planned": row.planned,
+        "begun": row.begun,
+        "ended": counted.ended,
+        "n": counted.n,
+        "errors": int(counted.errors),
         "state": state,
         "running": len(running),
-        **rate(found),
-        **(_pace(board, row, int(found["n"])) if state == "running" else {}),
+        **rate(int(counted.solved), counted.scored),
+        **(_pace(board, row, counted.n) if state == "running" else {}),
     }
 
 
@@ -144,16 +173,16 @@ def _is_judged(campaign: Path) -> bool:
     return bool(generations) and (generations[-1] / "verdict.json").exists()
 
 
-def _pace(board: Board, row: dict[str, Any], count: int) -> dict[str, Any]:
+def _pace(board: Board, row: RunRow, count: int) -> dict[str, float | None]:
     """Return episodes per minute and the seconds that are left, where they can be told."""
     latest = board.store.rows(
-        "SELECT ended FROM episodes WHERE run = ? ORDER BY ended DESC LIMIT ?", (row["id"], LATEST)
+        "SELECT ended FROM episodes WHERE run = ? ORDER BY ended DESC LIMIT ?", (row.id, LATEST)
     )
     now = time.time()
-    since = float(latest[-1]["ended"]) if len(latest) >= LATEST else float(row["begun"])
+    since = float(latest[-1]["ended"]) if len(latest) >= LATEST else row.begun
     counted = len(latest) - 1 if len(latest) >= LATEST else len(latest)
     if counted < 1 or now <= since:
         return {}
     per_s = counted / (now - since)
-    left = None if row["planned"] is None else max(0, row["planned"] - count) / per_s
+    left = None if row.planned is None else max(0, row.planned - count) / per_s
     return {"per_minute": 60.0 * per_s, "eta_s": left}

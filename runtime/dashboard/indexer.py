@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Final
 
 from zetta.runtime.dashboard.records import (
-    JUDGEMENT,
     LOCK,
     MANIFEST,
     MARKERS,
@@ -35,6 +34,7 @@ from zetta.runtime.dashboard.records import (
     read_shard_row,
 )
 from zetta.runtime.dashboard.store import Store
+from zetta.runtime.episode_log import JUDGEMENT
 
 DEEPEST: Final = 8
 """Folders below the root that are looked into."""

@@ -13,6 +13,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from zetta.runtime.dashboard.board import Board
+from zetta.runtime.dashboard.records import skills_in
 from zetta.runtime.errors import ConfigError
 
 BODY_MOST: Final = 4096
@@ -115,7 +116,7 @@ def _used(board: Board) -> Mapping[str, Any]:
     for row in board.store.rows(
         "SELECT skills, run, count(*) AS n FROM episodes WHERE skills != '' GROUP BY skills, run"
     ):
-        for name in str(row["skills"]).strip("|").split("|"):
+        for name in skills_in(row["skills"]):
             skills[name][row["run"]] += row["n"]
     return {
         "bundles": {digest: _uses(runs, names) for digest, runs in bundles.items()},

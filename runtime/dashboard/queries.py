@@ -10,11 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from zetta.runtime.dashboard.records import skills_in
 from zetta.runtime.dashboard.store import Store
 from zetta.runtime.errors import ConfigError, suggest
 from zetta.runtime.success_rates import clopper_pearson, wilson
 
 PAGE: Final = 50
+"""Rows of one answer, unless more are asked for."""
 PAGE_MOST: Final = 500
 SORTS: Final[Mapping[str, str]] = {
     "ended": "ended",
@@ -39,6 +41,11 @@ EXACT: Final[Mapping[str, str]] = {
     "policy": "policy", "bundle": "bundle", "scene": "scene", "reason": "reason", "task": "task",
 }  # fmt: skip
 """Columns that are compared as they are."""
+COUNTS: Final = (
+    "count(*) AS n, total(success = 1) AS solved, count(success) AS scored, "
+    "total(error != '') AS errors"
+)
+"""What episodes come to; errors are apart and no score."""
 FACETS: Final = ("suite", "task", "arm", "sensing", "sim", "policy", "bundle", "reason")
 SHOWN: Final = (
     "id, run, name, arm, sim, suite, task, init, seed, policy_seed, instruction, success, reason, "
@@ -67,17 +74,22 @@ def page_of(asked: Mapping[str, str]) -> Page:
     if sort not in SORTS:
         raise ConfigError(f"lists are not sorted by {sort!r}; {suggest(sort, SORTS)}")
     return Page(
-        min(_count(asked, "limit", PAGE), PAGE_MOST),
-        _count(asked, "offset", 0),
+        min(whole_number(asked, "limit", PAGE), PAGE_MOST),
+        whole_number(asked, "offset", 0),
         sort,
         asked.get("order", "desc") != "asc",
     )
 
 
-def _count(asked: Mapping[str, str], name: str, otherwise: int) -> int:
+def whole_number(asked: Mapping[str, str], name: str, otherwise: int) -> int:
+    """Return a number that a query string asks for.
+
+    Raises:
+        ConfigError: it is none.
+    """
     text = asked.get(name, str(otherwise))
     if not (text.isascii() and text.isdecimal() and len(text) < 10):
-        raise ConfigError(f"{name} is a whole number of 0 or more, got {text!r}")
+        raise ConfigError(f"{name} is a whole number of 0 or more, got {text[:40]!r}")
     return int(text)
 
 
@@ -95,7 +107,7 @@ def condition(asked: Mapping[str, str]) -> tuple[str, list[object]]:
     for name, column in EXACT.items():
         if text := asked.get(name, ""):
             parts.append(f"{column} = ?")
-            values.append(_count(asked, name, 0) if name == "task" else text)
+            values.append(whole_number(asked, name, 0) if name == "task" else text)
     if outcome := asked.get("outcome", ""):
         if outcome not in OUTCOMES:
             raise ConfigError(f"unknown outcome {outcome!r}; {suggest(outcome, OUTCOMES)}")
@@ -140,22 +152,21 @@ def episodes_page(store: Store, asked: Mapping[str, str]) -> dict[str, Any]:
 
 def tally(store: Store, where: str = "1", values: Sequence[object] = ()) -> dict[str, Any]:
     """Return counts and the success rate with its intervals; errors are apart and no score."""
-    found = store.rows(
-        "SELECT count(*) AS n, total(success = 1) AS solved, count(success) AS scored, "
-        f"total(error != '') AS errors FROM episodes WHERE {where}",
-        values,
-    )[0]
-    return {"total": found["n"], "errors": int(found["errors"]), **rate(found)}
+    found = store.rows(f"SELECT {COUNTS} FROM episodes WHERE {where}", values)[0]
+    return {
+        "total": found["n"],
+        "errors": int(found["errors"]),
+        **rate(int(found["solved"]), found["scored"]),
+    }
 
 
-def rate(found: Mapping[str, Any]) -> dict[str, Any]:
+def rate(solved: int, scored: int) -> dict[str, Any]:
     """Return a success rate with Wilson's and the exact interval of 95 %."""
-    solved, scored = int(found["solved"]), int(found["scored"])
     return {
         "solved": solved,
         "scored": scored,
         "wilson": list(wilson(solved, scored)),
-        "exact": list(clopper_pearson(solved, scored)) if scored else [0.0, 1.0],
+        "exact": list(clopper_pearson(solved, scored)),
     }
 
 
@@ -174,15 +185,9 @@ def _facets(store: Store, run: str) -> dict[str, list[Any]]:
             values,
         )
         found[name] = [row["value"] for row in rows if row["value"] not in ("", None)]
-    for name, column in (("skill", "skills"), ("source", "drivers")):
+    for name, column, names in (("skill", "skills", skills_in), ("source", "drivers", json.loads)):
         rows = store.rows(
             f"SELECT DISTINCT {column} AS value FROM episodes WHERE {where} LIMIT 5000", values
         )
-        found[name] = _names(name, [str(row["value"]) for row in rows])
+        found[name] = sorted({each for row in rows for each in names(row["value"])})
     return found
-
-
-def _names(kind: str, texts: Sequence[str]) -> list[str]:
-    if kind == "skill":
-        return sorted({name for text in texts for name in text.split("|") if name})
-    return sorted({name for text in texts for name in json.loads(text)})

@@ -14,11 +14,9 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
-from zetta.runtime.episode_log import FORMAT, HEADER, POSES
+from zetta.runtime.episode_log import FORMAT, HEADER, JUDGEMENT, POSES
 from zetta.runtime.registry import is_arm
 
-JUDGEMENT: Final = "judgement.json"
-"""Where a person says whether an episode on an arm was solved."""
 RUN, PLAN, RESULTS, MANIFEST, LOCK = (
     "run.json", "plan.json", "results.json", "manifest.json", ".lock",
 )  # fmt: skip
@@ -250,6 +248,15 @@ def skill_names(result: Mapping[str, Any]) -> str:
     sources = result.get("sources") or {}
     names |= {s.removeprefix("skill:") for s in sources if s.startswith("skill:")}
     return f"|{'|'.join(sorted(n for n in names if n))}|" if names - {""} else ""
+
+
+def skills_in(text: str) -> tuple[str, ...]:
+    """Return the names that `skill_names` put between bars.
+
+    >>> skills_in("|regrasp|reseat|"), skills_in("")
+    (('regrasp', 'reseat'), ())
+    """
+    return tuple(name for name in text.split("|") if name)
 
 
 def read_shard_row(plain: Mapping[str, Any], run: RunRow, ended: float) -> EpisodeRow | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -16,6 +17,7 @@ import pyarrow.parquet as pq
 from zetta.runtime.archives import UNREADABLE
 from zetta.runtime.episode_log import TICKS, EpisodeHeader
 from zetta.runtime.errors import ConfigError
+from zetta.runtime.records import to_json
 from zetta.runtime.signals import ORACLE
 from zetta.runtime.tick_tables import SIGNAL
 
@@ -86,7 +88,7 @@ def events_of(folder: Path) -> dict[str, Any]:
     return {
         "ticks": len(ticks),
         "stretches": _stretches(ticks, sources),
-        "verdicts": _plain(said[:EVENTS_MOST]),
+        "verdicts": to_json(said[:EVENTS_MOST]),
         "notes": notes[:EVENTS_MOST],
     }
 
@@ -115,7 +117,8 @@ def values_of(folder: Path, header: EpisodeHeader, names: Sequence[str]) -> dict
     for name, (column, part) in columns.items():
         chosen = _numbers(table.column(column), part)
         ticks, values = thinned(index, chosen)
-        lines[name] = {"ticks": ticks.tolist(), "values": _plain(values.tolist())}
+        known_values = [each if math.isfinite(each) else None for each in values.tolist()]
+        lines[name] = {"ticks": ticks.tolist(), "values": known_values}
     return {"lines": lines}
 
 
@@ -160,17 +163,6 @@ def thinned(
         part = np.nan_to_num(values[piece], nan=0.0)
         chosen += sorted({int(piece[part.argmin()]), int(piece[part.argmax()])})
     return index[chosen], values[chosen]
-
-
-def _plain(value: Any) -> Any:
-    """Return a value with null for what is no number; JSON has no word for it."""
-    if isinstance(value, float):
-        return value if value - value == 0.0 else None
-    if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_plain(each) for each in value]
-    return value
 
 
 def _schema(folder: Path) -> pa.Schema:

@@ -70,7 +70,7 @@ function generation(told, own) {
 function funnel(own) {
   const stations = own.stations.map((each) => h("li", { class: "station" },
     h("span", { class: "step" }, each.name),
-    h("span", { class: "counted" }, h("b", {}, count(each.passed)), each.name === "clusters" ? ` of ${count(each.of)} ${each.what}` : ` of ${count(each.of)} ${each.what}`,
+    h("span", { class: "counted" }, h("b", {}, count(each.passed)), ` of ${count(each.of)} ${each.what}`,
       each.name === "clusters" ? null : meter(each.passed, each.of, `${each.passed} of ${each.of}`))));
   const stages = own.funnel.map((row) => h("li", { class: `rung ${row.outcome}` },
     h("span", { class: "step" }, row.stage.replaceAll("_", " "), " ", verdict(row.outcome)),

@@ -1,7 +1,7 @@
 // Small parts of the campaign and compare views: rates with bounds, meters, pairs, verdicts.
 
 import { badge, h, s } from "/static/dom.js";
-import { count, number, percent } from "/static/format.js";
+import { count, percent } from "/static/format.js";
 
 const KINDS = {
   PROMOTE: "good", SIMPLIFY: "good", pass: "good", supported: "good", run: "quiet",
@@ -66,9 +66,6 @@ export function sheet(label, heads, rows) {
         h("th", { scope: "col", class: each.startsWith("#") ? "num" : null }, each.replace("#", ""))))),
       h("tbody", {}, rows)));
 }
-
-/** p values and other small numbers. */
-export const small = (value) => number(value);
 
 /** A share with its sign, in points. */
 export function points(value) {

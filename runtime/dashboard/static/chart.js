@@ -190,7 +190,6 @@ export class LineLane extends Lane {
     }
     if (low > high) return [0, 1];
     if (high - low < 1e-9) return [low - 0.5, high + 0.5];
-    if (low === high) return [low - 0.5, high + 0.5];
     return [low - 0.06 * (high - low), high + 0.06 * (high - low)];
   }
 

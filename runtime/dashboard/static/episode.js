@@ -50,7 +50,7 @@ function draw(place, context, told) {
   const right = h("div", { class: "stack" }, lanes(time, context, told, events), reason, aboutPanel(told));
   place.append(h("div", { class: "stage" }, left, right));
   why(reason, time, context, told, events);
-  keys(context, time, events, told);
+  keys(context, time, events);
   time.watch(context.signal);
   const wanted = Number(context.query.get("tick"));
   time.go(Number.isFinite(wanted) && context.query.has("tick") ? wanted : 0);

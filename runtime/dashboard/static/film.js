@@ -8,7 +8,7 @@ import { count } from "/static/format.js";
 export const middle = (tick, hz) => (tick + 0.5) / hz;
 
 /** The tick whose frame is shown at a time. */
-export const shownAt = (seconds, hz) => Math.floor(seconds * hz + 1e-6);
+const shownAt = (seconds, hz) => Math.floor(seconds * hz + 1e-6);
 
 export function film(time, context, told) {
   const screen = h("div", { class: "film", "aria-live": "polite" });

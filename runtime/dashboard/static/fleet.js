@@ -3,7 +3,7 @@
 import { get } from "/static/api.js";
 import { rateCell } from "/static/chart.js";
 import { badge, empty, facts, h, level, problem, put } from "/static/dom.js";
-import { ago, count, moment, number, percent, seconds, sourceKind, sourceName } from "/static/format.js";
+import { ago, count, moment, number, seconds, sourceKind, sourceName } from "/static/format.js";
 
 export const title = "Runs";
 
@@ -43,12 +43,11 @@ export async function show(place, context) {
   context.onNews((told) => {
     put(cards, told.running.map(card));
     cards.hidden = !told.running.length;
-    const now = Date.now();
     const changed = told.revision !== revision || JSON.stringify(told.held) !== last;
     if (changed) {
       revision = told.revision;
       last = JSON.stringify(told.held);
-      setTimeout(refresh, Math.min(700, now % 300));
+      setTimeout(refresh, Date.now() % 300);
     }
   });
   // Rates and times left go on even when nothing new is in.
@@ -57,13 +56,12 @@ export async function show(place, context) {
   await refresh();
 }
 
+/** How much is there; a rate over policies, simulators and sensing levels together says nothing. */
 function totals(told) {
   const all = told.all;
   return facts([
     ["runs", count(told.runs_total)],
     ["episodes", count(all.total)],
-    ["solved", all.scored ? percent(all.solved / all.scored) : "–", " ", h("span", { class: "soft" }, `${count(all.solved)}/${count(all.scored)}`)],
-    ["95 % interval", `${percent(all.wilson[0])} – ${percent(all.wilson[1])}`],
     ["errors, no score", all.errors ? badge(count(all.errors), "error") : "0"],
   ]);
 }

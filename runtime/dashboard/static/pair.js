@@ -4,6 +4,7 @@ import { get } from "/static/api.js";
 import { badge, h, level, link, problem, put } from "/static/dom.js";
 import { episodeName, number, outcome, sourceKind } from "/static/format.js";
 import { LineLane, SourceLane, Timeline } from "/static/chart.js";
+import { middle } from "/static/film.js";
 
 export const title = "Side by side";
 const COLOURS = ["--l0", "--l1"];
@@ -82,7 +83,7 @@ class Player {
 
   seek(tick) {
     if (!this.loaded) return;
-    const at = (Math.min(tick, this.found.ticks) + 0.5) / this.hz;
+    const at = middle(Math.min(tick, this.found.ticks), this.hz);
     if (Math.abs(this.video.currentTime - at) > 0.3 / this.hz) this.video.currentTime = Math.min(at, this.video.duration);
   }
 }

@@ -4,6 +4,9 @@ import { ApiError, get } from "/static/api.js";
 import { announce, h, problem, put } from "/static/dom.js";
 import { count, plural } from "/static/format.js";
 
+/** Rows of one page. */
+const PAGE = 50;
+
 /**
  * Show a list in `place`.
  *
@@ -16,14 +19,14 @@ import { count, plural } from "/static/format.js";
  *   href(row),             where a row leads
  *   what,                  one row in words, such as "episode"
  *   onAnswer?(answer),
- *   limit?, sort?, order?,
+ *   sort?, order?,
  * }
  * Returns {refresh()}: ask again, for instance after news.
  */
 export function list(place, context, options) {
   const query = new URLSearchParams(context.query);
   const state = {
-    offset: Number(query.get("offset") ?? 0), limit: options.limit ?? 50,
+    offset: Number(query.get("offset") ?? 0), limit: PAGE,
     sort: query.get("sort") ?? options.sort ?? "ended", order: query.get("order") ?? options.order ?? "desc",
   };
   const chosen = Object.fromEntries((options.filters ?? []).map((f) => [f.name, query.get(f.name) ?? ""]));

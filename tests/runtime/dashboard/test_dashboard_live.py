@@ -19,7 +19,7 @@ from zetta.runtime.arbiter import PolicyOnly
 from zetta.runtime.cli.run_answer import Answer
 from zetta.runtime.core import Array, Init, RunSpec, Scene, Step, Tick
 from zetta.runtime.dashboard.events import LISTENERS_MOST, QUEUE, Hub, messages
-from zetta.runtime.dashboard.fleet import fleet_of
+from zetta.runtime.dashboard.fleet import fleet_of, run_of
 from zetta.runtime.dashboard.records import identify
 from zetta.runtime.dashboard.watching import (
     LOST_S,
@@ -270,6 +270,16 @@ def test_an_episode_that_could_not_be_carried_out_is_listed_as_an_error(tmp_path
 
     told = fleet_of(board)["all"]
     assert (told["errors"], told["scored"], told["solved"]) == (1, 1, 1)
+    board.store.close()
+
+
+def test_a_run_without_an_episode_has_no_policy_yet_and_not_several(tmp_path: Path) -> None:
+    write_run(tmp_path / "runs" / "one", "")
+    board = board_at(tmp_path / "runs", tmp_path / "cache")
+    board.indexer.lap()
+
+    told = run_of(board, identify("run", "one"))
+    assert (told["n"], told["policy"], told["sim"]) == (0, "", "")
     board.store.close()
 
 
