@@ -12,7 +12,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from zetta.runtime.core import SENSING_LEVELS
 from zetta.runtime.errors import ConfigError, ZettaError
 
 VARIABLE: Final = "_ZETTA_COMPLETE"
@@ -137,6 +136,13 @@ def skills(given: Given) -> Iterable[str]:
     return (page.parent.name for folder in folders for page in folder.glob("*/SKILL.md"))
 
 
+def levels(_: Given) -> Iterable[str]:
+    """Return the sensing levels."""
+    from zetta.runtime.core import SENSING_LEVELS  # late: every start of zetta imports this module
+
+    return SENSING_LEVELS
+
+
 def wishes(_: Given) -> Iterable[str]:
     """Return what `--option` takes."""
     from zetta.runtime.cli.options import OPTIONS as KNOWN
@@ -203,7 +209,7 @@ OPTIONS: Final[Mapping[str, Values]] = {
     "--bundle": bundles,
     "--arms": bundles,
     "--skill": skills,
-    "--sensing": _fixed(*SENSING_LEVELS),
+    "--sensing": levels,
     "--render": _fixed("fast", "full"),
     "--localizer": _fixed("tiny", "geometry", "openvocab:"),
     "--critic-isolation": _fixed("none", "process"),
