@@ -88,18 +88,22 @@ def load(module_name: str, name: str, said: str = "") -> Command:
     return made
 
 
-def leaves(command: Command, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+def walk(command: Command, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Command]]:
+    """Yield a command and everything below it, each with its path; this imports all of them."""
+    yield path, command
+    if isinstance(command, TyperGroup):
+        context = typer.Context(command)
+        for name in command.list_commands(context):
+            found = command.get_command(context, name)
+            if found is not None:
+                yield from walk(cast(Command, found), (*path, name))
+
+
+def leaves(command: Command) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Yield every command that does something, with its path; this imports all of them."""
-    if not isinstance(command, TyperGroup):
-        yield path, command
-        return
-    if command.invoke_without_command:
-        yield path, command
-    context = typer.Context(command)
-    for name in command.list_commands(context):
-        found = command.get_command(context, name)
-        if found is not None:
-            yield from leaves(cast(Command, found), (*path, name))
+    for path, each in walk(command):
+        if not isinstance(each, TyperGroup) or each.invoke_without_command:
+            yield path, each
 
 
 def _lay_out(app: typer.Typer) -> None:

@@ -17,9 +17,9 @@ from typing import Any, Final
 
 import typer
 
-from docs import hooks
 from tests.docs.blocks import ROOT
 from zetta.runtime.cli.main import TOP_OPTIONS, VERBS
+from zetta.runtime.cli.tree import load
 
 WITHIN_S: Final = 120.0
 MISSING: Final = re.compile(r"^Missing|requires an argument|^Usage:")
@@ -93,7 +93,7 @@ def complaint(line: Sequence[str], whole: bool = True) -> str:
         return f"there is no verb {verb!r}"
     try:
         with contextlib.redirect_stdout(io.StringIO()):
-            _read(f"zetta {verb}", command_of(verb), given)
+            _read(f"zetta {verb}", command_of(verb, verb), given)
     except typer.Exit:  # it was asked for help
         return ""
     except USAGE_ERROR as error:
@@ -118,4 +118,4 @@ def _read(name: str, command: Any, given: Sequence[str], above: Any = None) -> N
     _read(name, below, rest, context)
 
 
-command_of = cache(hooks.command_of)
+command_of = cache(load)
