@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
-from typing import Any, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -14,6 +14,8 @@ from zetta.runtime.cli.completion import complete_values
 from zetta.runtime.cli.help import PageCommand, PageGroup
 
 Command: TypeAlias = "TyperCommand | TyperGroup"
+USAGE_ERROR: Final = cast(type[Exception], typer.BadParameter.__mro__[1])
+"""What is raised for every wrong use; it has no name in typer that all versions share."""
 
 
 class OnDemand(PageGroup):

@@ -19,13 +19,11 @@ import typer
 
 from tests.docs.blocks import ROOT
 from zetta.runtime.cli.main import TOP_OPTIONS, VERBS
-from zetta.runtime.cli.tree import load
+from zetta.runtime.cli.tree import USAGE_ERROR, load
 
 WITHIN_S: Final = 120.0
 MISSING: Final = re.compile(r"^Missing|requires an argument|^Usage:")
 """What is said where something is left out."""
-USAGE_ERROR: Final = typer.BadParameter.__mro__[1]
-"""What typer raises for every wrong use; it has no name there that all versions share."""
 MAKEFILE: Final = (ROOT / "Makefile").read_text(encoding="utf-8")
 EVERYWHERE: Final = ("--debug",)
 """Taken out before a verb sees its arguments."""
