@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any, Final
 
 from zetta.runtime.cli.main import VERBS
@@ -14,12 +13,6 @@ VERBS_PAGE: Final = "verbs.md"
 COLUMNS: Final = 100
 FETCHED: Final = re.compile(r'<script src="https://unpkg\.com/iframe-worker/shim"></script>')
 FENCE_WORDS: Final = re.compile(r"^( *```sh) [^\n`]+$|^( *```text) [^\n`]+$", re.MULTILINE)
-
-
-def on_config(config: Any) -> Any:
-    """Leave pages out of the navigation that this checkout does not have."""
-    config["nav"] = _present(config["nav"], Path(config["docs_dir"]))
-    return config
 
 
 def on_files(files: Any, config: Any) -> Any:
@@ -61,15 +54,6 @@ def reference() -> str:
                 parts.append(f"### {name}")
             parts.append(f"```text\n{_help(name, below[path])}\n```")
     return "\n\n".join(parts) + "\n"
-
-
-def _present(nav: Any, folder: Path) -> Any:
-    if isinstance(nav, str):
-        return nav if nav == VERBS_PAGE or (folder / nav).is_file() else None
-    if isinstance(nav, dict):
-        kept = {title: _present(below, folder) for title, below in nav.items()}
-        return {title: below for title, below in kept.items() if below}
-    return [each for each in (_present(below, folder) for below in nav) if each]
 
 
 def _help(name: str, command: Any) -> str:
