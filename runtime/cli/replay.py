@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -30,6 +31,9 @@ from zetta.runtime.pictures import (
     write_video,
 )
 from zetta.runtime.registry import is_arm
+
+if TYPE_CHECKING:
+    from zetta.runtime.cli.replay_counterfactual import Wish
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +106,9 @@ def command(
                 "--counterfactual draws into its folder; leave out --video, --strip, --rerun, "
                 "--text and --render"
             )
-        wish = (counterfactual, skill, seeds, sensing, recovery_share, inexact, out, force)
+        from zetta.runtime.cli.replay_counterfactual import Wish  # late: pictures need no policy
+
+        wish = Wish(counterfactual, skill, seeds, sensing, recovery_share, inexact, out, force)
         _ask(folder, record, wish, manner, as_json)
         return
     if not targets.files and (text or (record.poses is None and is_arm(record.header.sim))):
@@ -126,22 +132,17 @@ def command(
         output.answer(f"look at {path}")
 
 
-def _ask(
-    folder: Path,
-    record: LoggedEpisode,
-    wish: tuple[int, str, int, str | None, float | None, bool, Path | None, bool],
-    manner: Manner,
-    as_json: bool,
-) -> None:
+def _ask(folder: Path, record: LoggedEpisode, wish: Wish, manner: Manner, as_json: bool) -> None:
     """Branch an episode; exit 1 where a branch could not be run."""
-    from zetta.runtime.cli import replay_counterfactual  # late: pictures need no policy
+    from zetta.runtime.cli.counterfactual_answer import tell
+    from zetta.runtime.cli.replay_counterfactual import ask
 
-    answer = replay_counterfactual.ask(folder, record, replay_counterfactual.Wish(*wish), manner)
+    answer = ask(folder, record, wish, manner)
     if as_json:
         output.emit({"episode": str(folder), **answer.to_json(), **_facts(record)})
     else:
         output.answer(_description(record))
-        replay_counterfactual.tell(answer)
+        tell(answer)
     if answer.errors:
         raise typer.Exit(1)
 
