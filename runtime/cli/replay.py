@@ -30,6 +30,7 @@ from zetta.runtime.pictures import (
     write_strip,
     write_video,
 )
+from zetta.runtime.records import to_json
 from zetta.runtime.registry import is_arm
 
 if TYPE_CHECKING:
@@ -120,11 +121,11 @@ def command(
         )
     if not targets.files:
         targets = _Targets(Path(f"{episode.resolve().name}.mp4"), None, None)
-    _refuse_existing(*targets.files, force=force)
+    _refuse_existing(targets.files, force)
     film = _written(record, manner, targets, view)
     written = [str(path.resolve()) for path in targets.files]
     if as_json:
-        told = None if film is None else _film_json(film)
+        told = None if film is None else to_json(film)
         output.emit({"episode": str(episode), "written": written, "film": told, **_facts(record)})
         return
     output.answer(_description(record))
@@ -286,17 +287,6 @@ def _draw(
         return _film(record, env, manner, video, lambda n: advance(n, ""))
 
 
-def _film_json(film: Film) -> dict[str, output.Json]:
-    return {
-        "fps": film.fps,
-        "every": film.every,
-        "frames": film.frames,
-        "cameras": list(film.cameras),
-        "height": film.height,
-        "width": film.width,
-    }
-
-
 def _environment(record: LoggedEpisode, render: str | None) -> Env:
     """Return the episode's environment, reset to its scene: a pose does not hold the fixtures."""
     header = record.header
@@ -332,11 +322,11 @@ def _episode_folder(path: Path) -> Path:
     return found[0]
 
 
-def _refuse_existing(*paths: Path | None, force: bool = False) -> None:
+def _refuse_existing(paths: Sequence[Path], force: bool) -> None:
     for path in paths:
-        if path is not None and path.exists() and not (force and path.is_file()):
+        if path.exists() and not (force and path.is_file()):
             raise ConfigError(f"{path} exists already; choose another file, or add --force")
-        if path is not None and not path.absolute().parent.is_dir():
+        if not path.absolute().parent.is_dir():
             raise ConfigError(
                 f"there is no folder {path.absolute().parent} to write {path.name} to"
             )
