@@ -186,7 +186,7 @@ def _task_names(sim: str, suite: str) -> Sequence[str]:
     from zetta.runtime import registry
 
     lists = getattr(registry.simulator(sim), "tasks", None)
-    if sim in ("libero", "toy", "twin") or lists is None:  # their tasks have numbers only
+    if lists is None:  # its tasks have numbers only
         return ()
     found = (lists.find(suite, index) for index in range(lists.counts().get(suite, 0)))
     return tuple(each if isinstance(each, str) else each.name for each in found)
