@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Final
 
 from zetta.runtime.cli.main import VERBS
-from zetta.runtime.cli.tree import load
+from zetta.runtime.cli.tree import load, walk
 
 VERBS_PAGE: Final = "verbs.md"
 """The command's reference; it exists on the site only."""
 COLUMNS: Final = 100
 FETCHED: Final = re.compile(r'<script src="https://unpkg\.com/iframe-worker/shim"></script>')
 FENCE_WORDS: Final = re.compile(r"^( *```sh) [^\n`]+$|^( *```text) [^\n`]+$", re.MULTILINE)
-
-
-def on_config(config: Any) -> Any:
-    """Leave pages out of the navigation that this checkout does not have."""
-    config["nav"] = _present(config["nav"], Path(config["docs_dir"]))
-    return config
 
 
 def on_files(files: Any, config: Any) -> Any:
@@ -46,20 +38,6 @@ def on_post_template(output_content: str, **_: Any) -> str:
     return FETCHED.sub("", output_content)
 
 
-def command_of(verb: str) -> Any:
-    """Return the command line of a verb, as `zetta` makes it."""
-    return load(verb, verb)
-
-
-def commands_below(name: str, command: Any) -> Iterator[tuple[str, Any]]:
-    """Yield a command and everything below it, each with what is typed behind `zetta`."""
-    yield name, command
-    if hasattr(command, "list_commands"):
-        context = command.context_class(command, info_name=name)
-        for each in sorted(command.list_commands(context)):
-            yield from commands_below(f"{name} {each}", command.get_command(context, each))
-
-
 def reference() -> str:
     """Return the page that says what every verb takes: its own help."""
     parts = [
@@ -69,26 +47,19 @@ def reference() -> str:
     ]
     for verb, what in VERBS.items():
         parts.append(f"## zetta {verb}\n\n{what[:1].upper()}{what[1:]}.")
-        for name, command in commands_below(verb, command_of(verb)):
-            if name != verb:
-                parts.append(f"### zetta {name}")
-            parts.append(f"```text\n{_help(name, command)}\n```")
+        below = dict(walk(load(verb, verb), (verb,)))
+        for path in sorted(below):
+            name = " ".join(("zetta", *path))
+            if path != (verb,):
+                parts.append(f"### {name}")
+            parts.append(f"```text\n{_help(name, below[path])}\n```")
     return "\n\n".join(parts) + "\n"
 
 
-def _present(nav: Any, folder: Path) -> Any:
-    if isinstance(nav, str):
-        return nav if nav == VERBS_PAGE or (folder / nav).is_file() else None
-    if isinstance(nav, dict):
-        kept = {title: _present(below, folder) for title, below in nav.items()}
-        return {title: below for title, below in kept.items() if below}
-    return [each for each in (_present(below, folder) for below in nav) if each]
-
-
 def _help(name: str, command: Any) -> str:
-    """Return the help of one command, as a terminal of this width shows it."""
+    """Return the help of one command, as a terminal of `COLUMNS` shows it."""
     context = command.context_class(
-        command, info_name=f"zetta {name}", terminal_width=COLUMNS, max_content_width=COLUMNS
+        command, info_name=name, terminal_width=COLUMNS, max_content_width=COLUMNS
     )
     lines = [line.rstrip() for line in command.get_help(context).splitlines()]
     return "\n".join(lines).strip()

@@ -43,6 +43,11 @@ class Moment:
     verdict: str = ""
     """What critics said at this tick."""
 
+    @property
+    def colour(self) -> tuple[int, int, int]:
+        """Return the colour of what is said of it: another one where not the policy drives."""
+        return LIGHT if self.source in ("policy", "") else ACCENT
+
 
 @dataclass(frozen=True, slots=True)
 class Film:
@@ -181,10 +186,10 @@ def strip_column(moment: Moment, images: Sequence[Image], small: bool) -> Image:
     return np.vstack([_bar(moment, width), *(_widened(panel, width) for panel in panels)])
 
 
-def beside(columns: Sequence[Image]) -> Image:
-    """Return pictures of one height side by side."""
-    gap = np.full((columns[0].shape[0], GAP, 3), DARK, dtype=np.uint8)
-    return np.hstack([part for column in columns for part in (column, gap)][:-1])
+def beside(columns: Sequence[Image], gap: int = GAP) -> Image:
+    """Return pictures of one height side by side, with `gap` pixels between them."""
+    between = np.full((columns[0].shape[0], gap, 3), DARK, dtype=np.uint8)
+    return np.hstack([part for column in columns for part in (column, between)][:-1])
 
 
 def titled(title: str, picture: Image) -> Image:
@@ -309,8 +314,7 @@ def film_frame(
     panels = np.hstack([_panel(image, PANEL, False) for image in images] if small else images)
     lines = []
     if overlay != "none":
-        colour = LIGHT if moment.source in ("policy", "") else ACCENT
-        lines.append((f"{moment.caption}  {moment.source}  {instruction}", colour))
+        lines.append((f"{moment.caption}  {moment.source}  {instruction}", moment.colour))
     if overlay == "verdicts":
         lines.append((moment.verdict, ACCENT))
     height, width = panels.shape[0], -(-panels.shape[1] // 16) * 16
@@ -343,8 +347,7 @@ def _panel(image: Image, height: int, square: bool) -> Image:
 
 
 def _bar(moment: Moment, width: int) -> Image:
-    colour = LIGHT if moment.source in ("policy", "") else ACCENT
-    return text_bar(f"{moment.caption}  {moment.source}", width, colour)
+    return text_bar(f"{moment.caption}  {moment.source}", width, moment.colour)
 
 
 def text_bar(text: str, width: int, colour: tuple[int, int, int]) -> Image:

@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Final
-
-import typer
+from typing import Final
 
 from zetta.hw_drivers.arm_setup import declared_setup
 from zetta.runtime.cli.home import arms_folder
 from zetta.runtime.errors import ConfigError, suggest
 from zetta.runtime.registry import ARM_PREFIX
 
-Arm = Annotated[
-    str | None,
-    typer.Option(
-        help="A real arm, in place of a simulator: its set-up file, or the name or address "
-        "(zmq://HOST:PORT) of one whose set-up is kept."
-    ),
-]
-Instruction = Annotated[
-    str | None, typer.Argument(help="What shall be done, in words; in place of --task.")
-]
 SCHEMES: Final = ("zmq://", "tcp://")
 
 

@@ -32,8 +32,7 @@ def command(
 ) -> None:
     """Stop arms at once, whoever drives them; they stay stopped until `zetta arms clear`.
 
-    Exit 0 only if all confirmed. This is no emergency stop: it needs the network and the computer
-    beside the robot.
+    This is no emergency stop: it needs the network and the computer beside the robot.
     """
     token = os.urandom(8).hex()
     under_way = telegraph(urls or [], setup or [], keys, reason, token)

@@ -53,11 +53,7 @@ def command(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Serve an arm to programs until SIGTERM or Ctrl-C; the arm then holds.
-
-    Exit 0: it was told to end. 1: the robot cannot be reached, or a port is taken. 2: what was
-    declared is wrong.
-    """
+    """Serve an arm to programs until SIGTERM or Ctrl-C; the arm then holds."""
     try:
         if (robot is None) == (not twin):
             said = "nothing was" if robot is None else "both were"

@@ -8,11 +8,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from zetta.runtime.core import SENSING_LEVELS
 from zetta.runtime.errors import ConfigError, ZettaError
 
 VARIABLE: Final = "_ZETTA_COMPLETE"
@@ -137,6 +137,13 @@ def skills(given: Given) -> Iterable[str]:
     return (page.parent.name for folder in folders for page in folder.glob("*/SKILL.md"))
 
 
+def levels(_: Given) -> Iterable[str]:
+    """Return the sensing levels."""
+    from zetta.runtime.core import SENSING_LEVELS  # late: every start of zetta imports this module
+
+    return SENSING_LEVELS
+
+
 def wishes(_: Given) -> Iterable[str]:
     """Return what `--option` takes."""
     from zetta.runtime.cli.options import OPTIONS as KNOWN
@@ -144,15 +151,13 @@ def wishes(_: Given) -> Iterable[str]:
     return (f"{name}=" for name in KNOWN)
 
 
-def benchmarks(_: Given) -> Iterable[str]:
-    """Return what can be measured."""
-    from zetta.runtime.cli.bench import BENCHMARKS
-
-    return BENCHMARKS
-
-
 def _fixed(*words: str) -> Values:
     return lambda _: words
+
+
+def _listed(module_name: str, name: str) -> Values:
+    """Return the words of a list that a module of this folder has."""
+    return lambda _: tuple(getattr(import_module(f"zetta.runtime.cli.{module_name}"), name))
 
 
 def _sim(given: Given) -> str:
@@ -181,7 +186,7 @@ def _task_names(sim: str, suite: str) -> Sequence[str]:
     from zetta.runtime import registry
 
     lists = getattr(registry.simulator(sim), "tasks", None)
-    if sim in ("libero", "toy", "twin") or lists is None:  # their tasks have numbers only
+    if lists is None:  # its tasks have numbers only
         return ()
     found = (lists.find(suite, index) for index in range(lists.counts().get(suite, 0)))
     return tuple(each if isinstance(each, str) else each.name for each in found)
@@ -203,17 +208,17 @@ OPTIONS: Final[Mapping[str, Values]] = {
     "--bundle": bundles,
     "--arms": bundles,
     "--skill": skills,
-    "--sensing": _fixed(*SENSING_LEVELS),
+    "--sensing": levels,
     "--render": _fixed("fast", "full"),
     "--localizer": _fixed("tiny", "geometry", "openvocab:"),
-    "--critic-isolation": _fixed("none", "process"),
-    "--inference": _fixed("sync", "async"),
-    "--launch": _fixed("local", "ray"),
+    "--critic-isolation": _listed("deploy", "ISOLATIONS"),
+    "--inference": _listed("options", "INFERENCE"),
+    "--launch": _listed("launching", "LAUNCHES"),
     "--agent": _fixed("scripted", "human", "replay:", "openai:", "anthropic:"),
     "--overlays": _fixed("all", "none", "grid", "cross", "marks"),
     "--steps": _fixed("published", "unlimited"),
     "--author": _fixed("search", "llm", "human", "sham"),
-    "--door": _fixed("zmq", "openpi", "gr00t"),
+    "--door": _listed("serve", "DOORS"),
     "--generation": _fixed("n1.5", "n1.6"),
     "--expect": _fixed("fires", "silent", "disarmed"),
     "--option": wishes,
@@ -236,6 +241,6 @@ ARGUMENTS: Final[Mapping[tuple[str, str], Values]] = {
     ("distill", "wanted"): bundles,
     ("prune", "bundle"): bundles,
     ("train", "variant"): _fixed("tiny", "tiny-shuffled", "localizer"),
-    ("bench", "names"): benchmarks,
+    ("bench", "names"): _listed("bench", "BENCHMARKS"),
 }
 """Command and argument; an empty command stands for any."""

@@ -13,7 +13,6 @@ from zetta.runtime.episode_log import LoggedEpisode
 from zetta.runtime.errors import SpecMismatch
 from zetta.runtime.picture_sizes import PictureSize
 from zetta.runtime.pictures import (
-    DARK,
     STRIP_MOMENTS,
     Film,
     Moment,
@@ -106,8 +105,7 @@ class SideBySide:
                 film_frame(moment, images, "", self._size is None, overlay)
                 for moment, images in self._at(at, named=True)
             ]
-            gap = np.full((sides[0].shape[0], _GAP, 3), DARK, dtype=np.uint8)
-            yield np.hstack([part for side in sides for part in (side, gap)][:-1])
+            yield beside(sides, _GAP)
 
     def _at(self, tick: int, named: bool = False) -> list[tuple[Moment, list[Image]]]:
         """Draw every branch at a tick; one that has ended stays as it ended."""

@@ -11,10 +11,11 @@ from zetta.primitives.roles import roles_or_none
 from zetta.runtime import registry
 from zetta.runtime.cli.agents import is_agent
 from zetta.runtime.cli.deploy import bundle_digest, bundle_of, split_bundle
+from zetta.runtime.cli.options import sensing_level
 from zetta.runtime.cli.skills import find_skill
-from zetta.runtime.core import SENSING_LEVELS, RunSpec, Sensing
+from zetta.runtime.core import RunSpec, Sensing
 from zetta.runtime.episode_log import HEADER, TICKS, EpisodeHeader, LoggedEpisode
-from zetta.runtime.errors import ConfigError, suggest
+from zetta.runtime.errors import ConfigError
 from zetta.skills.bundles import NO_BUNDLE
 from zetta.skills.package import load_skill
 
@@ -67,7 +68,7 @@ def question_of(
     """
     header = record.header
     _check_kind(header)
-    level = _level(sensing or header.run.sensing)
+    level = sensing_level(sensing or header.run.sensing)
     if not 0 <= tick < len(record.ticks):
         raise ConfigError(
             f"{folder} has the ticks 0-{len(record.ticks) - 1}, got --counterfactual {tick}"
@@ -125,13 +126,6 @@ def spec_of(record: LoggedEpisode, question: Question) -> RunSpec:
             "back (zetta skills history, zetta skills rollback), or run the episode again"
         )
     return spec
-
-
-def _level(text: str) -> Sensing:
-    levels = {level: level for level in SENSING_LEVELS}
-    if text not in levels:
-        raise ConfigError(f"unknown sensing level {text!r}; {suggest(text, levels)}")
-    return levels[text]
 
 
 def _check_kind(header: EpisodeHeader) -> None:

@@ -11,34 +11,12 @@ import typer
 from zetta.primitives.agent.mcp_agent import MCP
 from zetta.primitives.command_grammar import GRAMMAR
 from zetta.runtime.cli import output
+from zetta.runtime.cli import run_options as options
 from zetta.runtime.cli.arm_choice import arm_name
 from zetta.runtime.cli.assemble import find_simulator
 from zetta.runtime.cli.options import check_options, steps_option
 from zetta.runtime.cli.run_answer import carry_out, tell
 from zetta.runtime.cli.run_episodes import Manner, tasks_of
-from zetta.runtime.cli.run_options import (
-    Arm,
-    AsJson,
-    Episodes,
-    Init,
-    Instruction,
-    Localizer,
-    More,
-    Out,
-    Overlays,
-    Realtime,
-    Render,
-    RequireSuccess,
-    Seed,
-    Seeing,
-    Sim,
-    SkillPolicy,
-    Steps,
-    Strip,
-    Suite,
-    Tasks,
-    Video,
-)
 from zetta.runtime.cli.run_plan import Wishes, plan
 from zetta.runtime.core import RunSpec
 from zetta.runtime.errors import ConfigError
@@ -49,14 +27,14 @@ UNLIMITED_TICKS = 5000
 
 
 def command(
-    instruction: Instruction = None,
-    sim: Sim = "libero",
-    arm: Arm = None,
-    suite: Suite = None,
-    task: Tasks = None,
-    init: Init = None,
-    seed: Seed = 0,
-    episodes: Episodes = 1,
+    instruction: options.Instruction = None,
+    sim: options.Sim = "libero",
+    arm: options.Arm = None,
+    suite: options.Suite = None,
+    task: options.Tasks = None,
+    init: options.Init = None,
+    seed: options.Seed = 0,
+    episodes: options.Episodes = 1,
     agent: Annotated[
         str,
         typer.Option(
@@ -64,15 +42,15 @@ def command(
         ),
     ] = "scripted",
     base_url: Annotated[str, typer.Option(help="Where the model is served, if elsewhere.")] = "",
-    policy: SkillPolicy = "",
-    sensing: Seeing = "vision",
+    policy: options.SkillPolicy = "",
+    sensing: options.Seeing = "vision",
     turns: Annotated[int, typer.Option(help="Answers that the agent may give.")] = 45,
     commands_per_turn: Annotated[int, typer.Option(help="Commands of one answer.")] = 4,
     tokens: Annotated[int, typer.Option(help="Tokens it may use; 0 for no limit.")] = 0,
     dollars: Annotated[float, typer.Option(help="US dollars it may spend; 0: no limit.")] = 0.0,
     seconds: Annotated[float, typer.Option(help="Seconds it may take; 0 for no limit.")] = 0.0,
-    steps: Steps = "unlimited",
-    overlays: Overlays = "all",
+    steps: options.Steps = "unlimited",
+    overlays: options.Overlays = "all",
     demonstrations: Annotated[
         Path | None, typer.Option(help="Folder of demonstrations that it is shown.")
     ] = None,
@@ -83,19 +61,19 @@ def command(
     think_ahead: Annotated[
         bool, typer.Option("--think-ahead", help="Ask a model while the last motion still runs.")
     ] = False,
-    realtime: Realtime = False,
+    realtime: options.Realtime = False,
     bundle: Annotated[
         str, typer.Option(help="Skills behind the command `skill`; none by default.")
     ] = "none",
-    localizer: Localizer = None,
-    video: Video = False,
-    strip: Strip = True,
-    render: Render = "fast",
-    option: More = None,
-    out: Out = None,
+    localizer: options.Localizer = None,
+    video: options.Video = False,
+    strip: options.Strip = True,
+    render: options.Render = "fast",
+    option: options.More = None,
+    out: options.Out = None,
     grammar: Annotated[bool, typer.Option("--grammar", help="Show the commands.")] = False,
-    require_success: RequireSuccess = False,
-    as_json: AsJson = False,
+    require_success: options.RequireSuccess = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Let an agent drive: a script, a person, a record, or a model that sees pictures."""
     if grammar:

@@ -17,9 +17,9 @@ from zetta.runtime.cli.number_lists import (
     parse_numbers,
     parse_policies,
 )
-from zetta.runtime.cli.options import check_options, step_budget
+from zetta.runtime.cli.options import check_options, sensing_level, step_budget
 from zetta.runtime.cli.run_plan import DEFAULTS, meant_tasks
-from zetta.runtime.core import SENSING_LEVELS, Init, Layout, RunSpec, Sampled, Sensing, Simulator
+from zetta.runtime.core import Init, Layout, RunSpec, Sampled, Simulator
 from zetta.runtime.errors import ConfigError, suggest
 from zetta.runtime.evaluation_plan import Arm, Evaluation, arms_of
 from zetta.runtime.reporting.wording import counted
@@ -167,18 +167,6 @@ def _starts(typed: Typed) -> tuple[tuple[Layout, int], ...]:
     if typed.seeds:
         raise ConfigError("--seeds belongs to --layout sampled; initial states have --inits")
     return tuple((Init(k), 0) for k in parse_numbers(typed.inits or DEFAULT_INITS, "--inits"))
-
-
-def sensing_level(text: str) -> Sensing:
-    """Return a sensing level by its name.
-
-    Raises:
-        ConfigError: there is no such level.
-    """
-    for level in SENSING_LEVELS:
-        if level == text:
-            return level
-    raise ConfigError(f"unknown sensing level {text!r}; {suggest(text, SENSING_LEVELS)}")
 
 
 def _options(typed: Typed) -> dict[str, str]:

@@ -8,16 +8,12 @@ from pathlib import Path
 
 def data_home() -> Path:
     """Return the folder of what the user keeps, which need not exist."""
-    named = os.environ.get("XDG_DATA_HOME", "")
-    home = Path(named) if named.startswith("/") else Path.home() / ".local" / "share"
-    return home / "zetta"
+    return _folder("XDG_DATA_HOME", ".local/share")
 
 
 def cache_home() -> Path:
     """Return the folder of what can be made again, which need not exist."""
-    named = os.environ.get("XDG_CACHE_HOME", "")
-    home = Path(named) if named.startswith("/") else Path.home() / ".cache"
-    return home / "zetta"
+    return _folder("XDG_CACHE_HOME", ".cache")
 
 
 def home_library() -> Path:
@@ -32,9 +28,7 @@ def calibrations_folder() -> Path:
 
 def config_home() -> Path:
     """Return the folder of what the user declares, which need not exist."""
-    named = os.environ.get("XDG_CONFIG_HOME", "")
-    home = Path(named) if named.startswith("/") else Path.home() / ".config"
-    return home / "zetta"
+    return _folder("XDG_CONFIG_HOME", ".config")
 
 
 def arms_folder() -> Path:
@@ -47,3 +41,9 @@ def key_path() -> Path:
     from zetta.skills.signatures import KEY_NAME
 
     return config_home() / KEY_NAME
+
+
+def _folder(variable: str, otherwise: str) -> Path:
+    """Return our folder in the one that a variable names, if it is absolute, or in the home's."""
+    named = os.environ.get(variable, "")
+    return (Path(named) if named.startswith("/") else Path.home() / otherwise) / "zetta"

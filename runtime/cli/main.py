@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from zetta.runtime.cli import output
 from zetta.runtime.errors import ConfigError, ZettaError, suggest
@@ -188,16 +188,14 @@ def _run_verb(verb: str, args: Sequence[str]) -> int:
         )
     import typer  # costs 0.1 s: only once a verb is wanted
 
-    from zetta.runtime.cli.tree import load
+    from zetta.runtime.cli.tree import USAGE_ERROR, load
 
     command = load(verb, verb, VERBS[verb])
-    # Typer exports only a child of it.
-    usage_error = cast(type[Exception], typer.BadParameter.__mro__[1])
     try:
         code = command.main(args=list(args), prog_name=f"zetta {verb}", standalone_mode=False)
     except typer.Abort:
         return _failed(typer.Abort(), "aborted", debug=False)
-    except usage_error as error:
+    except USAGE_ERROR as error:
         return _misused(error)
     return code if isinstance(code, int) else 0
 

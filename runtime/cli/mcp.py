@@ -19,6 +19,7 @@ import typer
 
 from zetta.primitives.agent.mcp_agent import MCP, McpAgent
 from zetta.runtime.cli import output
+from zetta.runtime.cli import run_options as options
 from zetta.runtime.cli.agents import limits_of
 from zetta.runtime.cli.arm_choice import arm_name
 from zetta.runtime.cli.assemble import find_simulator
@@ -33,25 +34,6 @@ from zetta.runtime.cli.mcp_access import (
 from zetta.runtime.cli.options import check_options, steps_option
 from zetta.runtime.cli.run_answer import Answer, carry_out, tell
 from zetta.runtime.cli.run_episodes import Manner
-from zetta.runtime.cli.run_options import (
-    Arm,
-    Init,
-    Instruction,
-    Localizer,
-    More,
-    Out,
-    Overlays,
-    Realtime,
-    Render,
-    RequireSuccess,
-    Seed,
-    Seeing,
-    Sim,
-    SkillPolicy,
-    Steps,
-    Suite,
-    Video,
-)
 from zetta.runtime.cli.run_plan import DEFAULTS, Wishes, plan
 from zetta.runtime.core import RunSpec
 from zetta.runtime.errors import ConfigError, InfraError, ZettaError
@@ -94,13 +76,13 @@ class HttpWishes:
 
 
 def command(
-    instruction: Instruction = None,
-    sim: Sim = "libero",
-    arm: Arm = None,
-    suite: Suite = None,
+    instruction: options.Instruction = None,
+    sim: options.Sim = "libero",
+    arm: options.Arm = None,
+    suite: options.Suite = None,
     task: Annotated[int, typer.Option(help="Task number.")] = 0,
-    init: Init = None,
-    seed: Seed = 0,
+    init: options.Init = None,
+    seed: options.Seed = 0,
     http: Annotated[
         str, typer.Option(help="Listen at ADDRESS:PORT instead of stdin and stdout.")
     ] = "",
@@ -113,8 +95,8 @@ def command(
     name: Annotated[
         list[str] | None, typer.Option(help="HOST:PORT by which HTTP clients also call it.")
     ] = None,
-    policy: SkillPolicy = "",
-    sensing: Seeing = "vision",
+    policy: options.SkillPolicy = "",
+    sensing: options.Seeing = "vision",
     turns: Annotated[int, typer.Option(help="Calls of `execute` and `done` in all.")] = TURNS,
     commands_per_turn: Annotated[int, typer.Option(help="Commands of one call.")] = 4,
     seconds: Annotated[float, typer.Option(help="Seconds it may take; 0 for no limit.")] = 0.0,
@@ -127,18 +109,18 @@ def command(
     linger: Annotated[
         float, typer.Option(help="Seconds that an HTTP server stays after the episode.")
     ] = 30.0,
-    steps: Steps = "unlimited",
-    overlays: Overlays = "all",
-    realtime: Realtime = False,
+    steps: options.Steps = "unlimited",
+    overlays: options.Overlays = "all",
+    realtime: options.Realtime = False,
     bundle: Annotated[
         str, typer.Option(help="Skills behind the command `skill`; none by default.")
     ] = "none",
-    localizer: Localizer = None,
-    video: Video = False,
-    render: Render = "fast",
-    option: More = None,
-    out: Out = None,
-    require_success: RequireSuccess = False,
+    localizer: options.Localizer = None,
+    video: options.Video = False,
+    render: options.Render = "fast",
+    option: options.More = None,
+    out: options.Out = None,
+    require_success: options.RequireSuccess = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object in the end; with --http.")
     ] = False,

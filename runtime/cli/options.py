@@ -77,10 +77,7 @@ def check_options(spec: RunSpec) -> None:
         if spec.sim != "toy" or spec.options.get("worker") == "yes":
             raise ConfigError("toy_faults are for --sim toy without a worker")
         ToyFaults.from_text(spec.options["toy_faults"])
-    if spec.sensing not in SENSING_LEVELS:
-        raise ConfigError(
-            f"unknown sensing level {spec.sensing!r}; {suggest(spec.sensing, SENSING_LEVELS)}"
-        )
+    sensing_level(spec.sensing)
     check_deployment(spec)
     if spec.policy.startswith(registry.ORACLE_PREFIX):
         _check_expert(spec)
@@ -161,6 +158,18 @@ def check_arms(spec: RunSpec, env: EnvSpec) -> None:
             f"{spec.suite} has the arms {' and '.join(env.arms)}, and {RANDOM!r} moves one; name "
             f"them, as in: --policy {named}"
         )
+
+
+def sensing_level(text: str) -> Sensing:
+    """Return a sensing level by its name.
+
+    Raises:
+        ConfigError: there is no such level.
+    """
+    for level in SENSING_LEVELS:
+        if level == text:
+            return level
+    raise ConfigError(f"unknown sensing level {text!r}; {suggest(text, SENSING_LEVELS)}")
 
 
 def check_level(wanted: Sensing, allowed: Sensing, who: str) -> None:

@@ -138,7 +138,11 @@ PAGES: Final[Mapping[str, Page]] = {
     "arms serve": Page(
         "Use it on the computer beside the robot, or with --twin to try everything without one.",
         ("zetta arms serve bench.toml", "zetta arms serve --twin panda --port 5701"),
-        {0: "it was told to end", 2: "what was declared is wrong"},
+        {
+            0: "it was told to end",
+            1: "the robot cannot be reached, or a port is taken",
+            2: "what was declared is wrong",
+        },
     ),
     "arms check": Page(
         "Use it before every session with an arm.",

@@ -14,13 +14,13 @@ import typer
 from zetta.runtime.cli import output
 from zetta.runtime.cli.assemble import find_simulator
 from zetta.runtime.cli.at_home import judged_here
-from zetta.runtime.cli.evaluation_request import default_policy, sensing_level
+from zetta.runtime.cli.evaluation_request import default_policy
 from zetta.runtime.cli.evolve_episodes import Errand
 from zetta.runtime.cli.evolve_rollouts import Rollouts, workers_of
 from zetta.runtime.cli.evolve_world import outcome_of
 from zetta.runtime.cli.home import home_library
 from zetta.runtime.cli.number_lists import named_values
-from zetta.runtime.cli.options import check_options
+from zetta.runtime.cli.options import check_options, sensing_level
 from zetta.runtime.cli.run_plan import meant_tasks
 from zetta.runtime.cli.scene_keys import folder_key
 from zetta.runtime.core import RunSpec, Sampled

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -30,7 +31,11 @@ from zetta.runtime.pictures import (
     write_strip,
     write_video,
 )
+from zetta.runtime.records import to_json
 from zetta.runtime.registry import is_arm
+
+if TYPE_CHECKING:
+    from zetta.runtime.cli.replay_counterfactual import Wish
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +108,9 @@ def command(
                 "--counterfactual draws into its folder; leave out --video, --strip, --rerun, "
                 "--text and --render"
             )
-        wish = (counterfactual, skill, seeds, sensing, recovery_share, inexact, out, force)
+        from zetta.runtime.cli.replay_counterfactual import Wish  # late: pictures need no policy
+
+        wish = Wish(counterfactual, skill, seeds, sensing, recovery_share, inexact, out, force)
         _ask(folder, record, wish, manner, as_json)
         return
     if not targets.files and (text or (record.poses is None and is_arm(record.header.sim))):
@@ -115,11 +122,11 @@ def command(
         )
     if not targets.files:
         targets = _Targets(Path(f"{episode.resolve().name}.mp4"), None, None)
-    _refuse_existing(*targets.files, force=force)
+    _refuse_existing(targets.files, force)
     film = _written(record, manner, targets, view)
     written = [str(path.resolve()) for path in targets.files]
     if as_json:
-        told = None if film is None else _film_json(film)
+        told = None if film is None else to_json(film)
         output.emit({"episode": str(episode), "written": written, "film": told, **_facts(record)})
         return
     output.answer(_description(record))
@@ -127,22 +134,17 @@ def command(
         output.answer(f"look at {path}")
 
 
-def _ask(
-    folder: Path,
-    record: LoggedEpisode,
-    wish: tuple[int, str, int, str | None, float | None, bool, Path | None, bool],
-    manner: Manner,
-    as_json: bool,
-) -> None:
+def _ask(folder: Path, record: LoggedEpisode, wish: Wish, manner: Manner, as_json: bool) -> None:
     """Branch an episode; exit 1 where a branch could not be run."""
-    from zetta.runtime.cli import replay_counterfactual  # late: pictures need no policy
+    from zetta.runtime.cli.counterfactual_answer import tell
+    from zetta.runtime.cli.replay_counterfactual import ask
 
-    answer = replay_counterfactual.ask(folder, record, replay_counterfactual.Wish(*wish), manner)
+    answer = ask(folder, record, wish, manner)
     if as_json:
         output.emit({"episode": str(folder), **answer.to_json(), **_facts(record)})
     else:
         output.answer(_description(record))
-        replay_counterfactual.tell(answer)
+        tell(answer)
     if answer.errors:
         raise typer.Exit(1)
 
@@ -286,17 +288,6 @@ def _draw(
         return _film(record, env, manner, video, lambda n: advance(n, ""))
 
 
-def _film_json(film: Film) -> dict[str, output.Json]:
-    return {
-        "fps": film.fps,
-        "every": film.every,
-        "frames": film.frames,
-        "cameras": list(film.cameras),
-        "height": film.height,
-        "width": film.width,
-    }
-
-
 def _environment(record: LoggedEpisode, render: str | None) -> Env:
     """Return the episode's environment, reset to its scene: a pose does not hold the fixtures."""
     header = record.header
@@ -328,11 +319,11 @@ def _episode_folder(path: Path) -> Path:
     return found[0]
 
 
-def _refuse_existing(*paths: Path | None, force: bool = False) -> None:
+def _refuse_existing(paths: Sequence[Path], force: bool) -> None:
     for path in paths:
-        if path is not None and path.exists() and not (force and path.is_file()):
+        if path.exists() and not (force and path.is_file()):
             raise ConfigError(f"{path} exists already; choose another file, or add --force")
-        if path is not None and not path.absolute().parent.is_dir():
+        if not path.absolute().parent.is_dir():
             raise ConfigError(
                 f"there is no folder {path.absolute().parent} to write {path.name} to"
             )

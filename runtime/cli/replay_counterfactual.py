@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import statistics
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from zetta.runtime.cli import output
 from zetta.runtime.cli.counterfactual import Brancher
+from zetta.runtime.cli.counterfactual_answer import Answer
 from zetta.runtime.cli.counterfactual_pictures import SideBySide
 from zetta.runtime.cli.counterfactual_records import (
     Continuation,
@@ -32,17 +32,13 @@ from zetta.runtime.cli.graphics import choose_graphics
 from zetta.runtime.episode_log import LoggedEpisode, read_episode
 from zetta.runtime.errors import ConfigError, InfraError, SpecMismatch, ZettaError
 from zetta.runtime.pictures import Film, choose_cameras
-from zetta.runtime.records import from_json, to_json
+from zetta.runtime.records import from_json, read_object, to_json
 
 if TYPE_CHECKING:
     from zetta.runtime.cli.replay import Manner
 
 QUESTION, ANSWER, LOGS = "question.json", "counterfactual.json", "branches"
 FILM, STRIP = "side-by-side.mp4", "side-by-side.png"
-NOT_EVIDENCE: Final = (
-    "a diagnosis of one scene, not evidence: zetta evolve and zetta eval measure a skill on scenes "
-    "that nobody has looked at"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,49 +65,6 @@ class _Asked:
 
     question: Question
     exactness: Exactness
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """Everything that came of it: `counterfactual.json`."""
-
-    question: Question
-    exactness: Exactness
-    continuations: tuple[Continuation, ...]
-    folder: Path
-    film: Film | None = None
-    pictures: tuple[str, ...] = ()
-    command: str = ""
-
-    def of(self, branch: Branch) -> list[Continuation]:
-        """Return the continuations of a branch."""
-        return [each for each in self.continuations if each.branch == branch]
-
-    @property
-    def errors(self) -> int:
-        """How many could not be run."""
-        return sum(each.success is None for each in self.continuations)
-
-    @property
-    def as_logged(self) -> bool:
-        """The branch without a change, with the episode's own seed, is the log to its end."""
-        return self.of("as it was")[0].differs_at is None
-
-    def to_json(self) -> dict[str, output.Json]:
-        """Return all of it."""
-        return {
-            "question": to_json(self.question),
-            "exactness": {**to_json(self.exactness), "equal": self.exactness.equal},
-            "as_logged": self.as_logged,
-            "branches": [_summary(self, branch) for branch in BRANCHES],
-            "continuations": [to_json(each) for each in self.continuations],
-            "pictures": list(self.pictures),
-            "film": None if self.film is None else to_json(self.film),
-            "evidence": False,
-            "note": NOT_EVIDENCE,
-            "out": str(self.folder),
-            "command": self.command,
-        }
 
 
 def ask(folder: Path, record: LoggedEpisode, wish: Wish, manner: Manner) -> Answer:
@@ -144,47 +97,6 @@ def ask(folder: Path, record: LoggedEpisode, wish: Wish, manner: Manner) -> Answ
             answer = _with_pictures(answer, brancher, manner, wish.force)
     _save(out / ANSWER, answer.to_json())
     return answer
-
-
-def tell(answer: Answer) -> None:
-    """Say what came of it, for people."""
-    asked = answer.question
-    columns = ["branch", "solved", "distinct runs", "ticks", f"the skill drove from {asked.tick}"]
-    rows = []
-    for branch in BRANCHES:
-        summary = _summary(answer, branch)
-        median, drove = summary["median_ticks"], summary["median_skill_ticks"]
-        rows.append(
-            [
-                branch if branch == "as it was" else f"with {asked.skill}",
-                f"{summary['successes']}/{summary['n']}",
-                str(summary["distinct"]),
-                "-" if median is None else f"{median:g}",
-                "-" if drove is None else f"{drove:g} ticks",
-            ]
-        )
-    output.answer(output.table(columns, rows))
-    output.answer("")
-    output.answer(output.table(_EACH, [_cells(asked, each) for each in answer.continuations]))
-    output.answer("")
-    output.answer(f"sensing level {asked.sensing}; {answer.exactness}")
-    if not answer.as_logged:
-        output.answer(
-            "the branch without a change is not the rest of the log: it shows what the policy does "
-            f"now (it differs from tick {answer.of('as it was')[0].differs_at} on)"
-        )
-    for branch in BRANCHES:
-        summary = _summary(answer, branch)
-        if summary["distinct"] == 1 and summary["n"] != 1:
-            output.answer(
-                f"{branch}: all {summary['n']} runs are one and the same, because other seeds of "
-                "the policy change nothing from there on; count them as one"
-            )
-    if answer.errors:
-        output.answer(f"{answer.errors} could not be run and are no scores; the same again tries")
-    output.answer(NOT_EVIDENCE)
-    for path in (*answer.pictures, str(answer.folder)):
-        output.answer(f"look at {path}")
 
 
 # --------------------------------------------------------------------------- carrying it out
@@ -289,8 +201,7 @@ def _with_pictures(answer: Answer, brancher: Brancher, manner: Manner, anew: boo
     try:
         env = brancher.env()
         cameras = choose_cameras(env.spec, manner.cameras)
-        names = ("as it was", f"with {asked.skill}")
-        logs = [(name, read_episode(Path(e.log))) for name, e in zip(names, shown, strict=True)]
+        logs = [(answer.name_of(each.branch), read_episode(Path(each.log))) for each in shown]
         both = SideBySide(env, logs, cameras, manner.size)
         title = (
             f"{logs[0][1].header.instruction}   |   above as it was, below with {asked.skill} from "
@@ -341,9 +252,8 @@ def _asked_before(out: Path, question: Question) -> _Asked | None:
 
 def _film_before(out: Path) -> Film | None:
     try:
-        plain = json.loads((out / ANSWER).read_text(encoding="utf-8")).get("film")
-        return None if plain is None else from_json(Film, plain)
-    except (OSError, ValueError, ZettaError):
+        return from_json(Film, read_object(out / ANSWER).get("film"))
+    except ZettaError:
         return None
 
 
@@ -359,41 +269,3 @@ def _save(path: Path, plain: object) -> None:
         fresh.replace(path)
     except OSError as error:
         raise InfraError(f"cannot write {path}: {error.strerror}") from error
-
-
-# --------------------------------------------------------------------------- for people
-
-_EACH: Final = ["branch", "seed", "came to", "ticks", "who drove from there", "the log"]
-
-
-def _summary(answer: Answer, branch: Branch) -> dict[str, output.Json]:
-    every = answer.of(branch)
-    scored = [each for each in every if each.success is not None]
-    source = f"skill:{answer.question.skill}"
-    return {
-        "branch": branch,
-        "successes": sum(bool(each.success) for each in scored),
-        "n": len(scored),
-        "errors": len(every) - len(scored),
-        "distinct": len({each.trace for each in scored}),
-        "median_ticks": _median([each.ticks for each in scored]),
-        "median_skill_ticks": _median([each.sources.get(source, 0) for each in scored]),
-    }
-
-
-def _median(numbers: Sequence[int]) -> float | None:
-    return statistics.median(numbers) if numbers else None
-
-
-def _cells(asked: Question, each: Continuation) -> list[str]:
-    came = {True: "solved", False: f"not solved ({each.reason})", None: f"error: {each.error}"}
-    who = ", ".join(f"{source} {count}" for source, count in each.sources.items())
-    same = "the same" if each.differs_at is None else f"differs from tick {each.differs_at}"
-    return [
-        each.branch if each.branch == "as it was" else f"with {asked.skill}",
-        str(each.seed),
-        came[each.success],
-        str(each.ticks),
-        f"{who}; {each.ending}" if each.ending else who,
-        "" if each.success is None else same,
-    ]

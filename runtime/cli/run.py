@@ -8,48 +8,27 @@ import typer
 
 from zetta.runtime import registry
 from zetta.runtime.cli import output
+from zetta.runtime.cli import run_options as options
 from zetta.runtime.cli.arm_choice import arm_name
 from zetta.runtime.cli.assemble import find_simulator
 from zetta.runtime.cli.options import check_inference, check_options
 from zetta.runtime.cli.output import Json
 from zetta.runtime.cli.run_answer import carry_out, tell
 from zetta.runtime.cli.run_episodes import Manner
-from zetta.runtime.cli.run_options import (
-    Arm,
-    AsJson,
-    Bundle,
-    Calibration,
-    CriticIsolation,
-    Episodes,
-    Init,
-    Instruction,
-    Localizer,
-    More,
-    Out,
-    Realtime,
-    Render,
-    RequireSuccess,
-    Seed,
-    Sensing,
-    Sim,
-    Strip,
-    Suite,
-    Tasks,
-)
 from zetta.runtime.cli.run_plan import DEFAULTS, Wishes, plan
 from zetta.runtime.core import Simulator
 from zetta.runtime.errors import ConfigError
 
 
 def command(
-    instruction: Instruction = None,
-    sim: Sim = "libero",
-    arm: Arm = None,
-    suite: Suite = None,
-    task: Tasks = None,
-    init: Init = None,
-    seed: Seed = 0,
-    episodes: Episodes = 1,
+    instruction: options.Instruction = None,
+    sim: options.Sim = "libero",
+    arm: options.Arm = None,
+    suite: options.Suite = None,
+    task: options.Tasks = None,
+    init: options.Init = None,
+    seed: options.Seed = 0,
+    episodes: options.Episodes = 1,
     policy: Annotated[
         str | None,
         typer.Option(
@@ -62,37 +41,37 @@ def command(
         float | None, typer.Option(help="Spread of the policy's draws; 0 is deterministic.")
     ] = None,
     video: Annotated[bool | None, typer.Option(help="Write an MP4 of each episode.")] = None,
-    strip: Strip = True,
-    realtime: Realtime = False,
-    render: Render = "fast",
+    strip: options.Strip = True,
+    realtime: options.Realtime = False,
+    render: options.Render = "fast",
     any_profile: Annotated[
         bool, typer.Option("--any-profile", help="Let a model see a foreign render profile.")
     ] = False,
     worker: Annotated[
         bool, typer.Option("--worker", help="Give the simulator a process of its own.")
     ] = False,
-    sensing: Sensing = "vision",
-    bundle: Bundle = "none",
+    sensing: options.Sensing = "vision",
+    bundle: options.Bundle = "none",
     recovery_share: Annotated[
         float | None, typer.Option(help="Share of the step budget that skills may use, 0 to 1.")
     ] = None,
     shadow: Annotated[
         bool, typer.Option("--shadow", help="Record what critics would do; let the policy be.")
     ] = False,
-    calibration: Calibration = None,
-    localizer: Localizer = None,
-    critic_isolation: CriticIsolation = "none",
+    calibration: options.Calibration = None,
+    localizer: options.Localizer = None,
+    critic_isolation: options.CriticIsolation = "none",
     inference: Annotated[
         str, typer.Option(help="sync, or async: the policy runs ahead in a thread (--realtime).")
     ] = "sync",
     signals: Annotated[
         bool, typer.Option("--signals", help="Show the signals while an episode runs.")
     ] = False,
-    option: More = None,
-    out: Out = None,
+    option: options.More = None,
+    out: options.Out = None,
     show_list: Annotated[bool, typer.Option("--list", help="List suites and tasks.")] = False,
-    require_success: RequireSuccess = False,
-    as_json: AsJson = False,
+    require_success: options.RequireSuccess = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Run episodes of a policy in a simulator, or one on an arm, and watch them."""
     if arm is not None:

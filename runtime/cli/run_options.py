@@ -7,16 +7,18 @@ from typing import Annotated
 
 import typer
 
-from zetta.runtime.cli.arm_choice import Arm, Instruction
-
-__all__ = [
-    "Arm", "AsJson", "Bundle", "Calibration", "CriticIsolation", "Episodes", "Init", "Instruction",
-    "Localizer", "More", "Out", "Overlays", "Realtime", "Render", "RequireSuccess", "Seed",
-    "Seeing", "Sensing", "Sim", "SkillPolicy", "Steps", "Suite", "Tasks", "Video",
-]  # fmt: skip
-
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
+Arm = Annotated[
+    str | None,
+    typer.Option(
+        help="A real arm, in place of a simulator: its set-up file, or the name or address "
+        "(zmq://HOST:PORT) of one whose set-up is kept."
+    ),
+]
+Instruction = Annotated[
+    str | None, typer.Argument(help="What shall be done, in words; in place of --task.")
+]
 Sim = Annotated[str, typer.Option(help="Simulator; `zetta sims list` names them.")]
 Suite = Annotated[
     str | None, typer.Option(help="Suite of tasks; --list of `zetta run` names them.")

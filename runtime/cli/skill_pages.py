@@ -28,7 +28,7 @@ SKILL_PAGES: Final[Mapping[str, Page]] = {
         {1: "a window is not as it must be"},
     ),
     "skills new": Page(
-        "The start of a skill of your own; what it writes passes `check` and `test`.",
+        "The start of a skill of your own.",
         ("zetta skills new my-skill", "zetta skills new my-skill --out packages"),
     ),
     "skills cut": Page(

@@ -14,14 +14,10 @@ from zetta.runtime.cli import output
 from zetta.runtime.cli.assemble import find_simulator
 from zetta.runtime.cli.at_home import options_here
 from zetta.runtime.cli.episodes import FACTORY
-from zetta.runtime.cli.evaluation_request import (
-    default_policy,
-    one_of_each,
-    sensing_level,
-)
+from zetta.runtime.cli.evaluation_request import default_policy, one_of_each
 from zetta.runtime.cli.home import home_library
 from zetta.runtime.cli.number_lists import named_values
-from zetta.runtime.cli.options import check_options
+from zetta.runtime.cli.options import check_options, sensing_level
 from zetta.runtime.cli.run_plan import meant_tasks
 from zetta.runtime.cli.scene_keys import folder_key
 from zetta.runtime.cli.worker_environment import pool_settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
-from typing import Any, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -14,6 +14,8 @@ from zetta.runtime.cli.completion import complete_values
 from zetta.runtime.cli.help import PageCommand, PageGroup
 
 Command: TypeAlias = "TyperCommand | TyperGroup"
+USAGE_ERROR: Final = cast(type[Exception], typer.BadParameter.__mro__[1])
+"""What is raised for every wrong use; it has no name in typer that all versions share."""
 
 
 class OnDemand(PageGroup):
@@ -88,18 +90,22 @@ def load(module_name: str, name: str, said: str = "") -> Command:
     return made
 
 
-def leaves(command: Command, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+def walk(command: Command, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Command]]:
+    """Yield a command and everything below it, each with its path; this imports all of them."""
+    yield path, command
+    if isinstance(command, TyperGroup):
+        context = typer.Context(command)
+        for name in command.list_commands(context):
+            found = command.get_command(context, name)
+            if found is not None:
+                yield from walk(cast(Command, found), (*path, name))
+
+
+def leaves(command: Command) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Yield every command that does something, with its path; this imports all of them."""
-    if not isinstance(command, TyperGroup):
-        yield path, command
-        return
-    if command.invoke_without_command:
-        yield path, command
-    context = typer.Context(command)
-    for name in command.list_commands(context):
-        found = command.get_command(context, name)
-        if found is not None:
-            yield from leaves(cast(Command, found), (*path, name))
+    for path, each in walk(command):
+        if not isinstance(each, TyperGroup) or each.invoke_without_command:
+            yield path, each
 
 
 def _lay_out(app: typer.Typer) -> None:

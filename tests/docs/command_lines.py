@@ -17,15 +17,13 @@ from typing import Any, Final
 
 import typer
 
-from docs import hooks
 from tests.docs.blocks import ROOT
 from zetta.runtime.cli.main import TOP_OPTIONS, VERBS
+from zetta.runtime.cli.tree import USAGE_ERROR, load
 
 WITHIN_S: Final = 120.0
 MISSING: Final = re.compile(r"^Missing|requires an argument|^Usage:")
 """What is said where something is left out."""
-USAGE_ERROR: Final = typer.BadParameter.__mro__[1]
-"""What typer raises for every wrong use; it has no name there that all versions share."""
 MAKEFILE: Final = (ROOT / "Makefile").read_text(encoding="utf-8")
 EVERYWHERE: Final = ("--debug",)
 """Taken out before a verb sees its arguments."""
@@ -93,7 +91,7 @@ def complaint(line: Sequence[str], whole: bool = True) -> str:
         return f"there is no verb {verb!r}"
     try:
         with contextlib.redirect_stdout(io.StringIO()):
-            _read(f"zetta {verb}", command_of(verb), given)
+            _read(f"zetta {verb}", command_of(verb, verb), given)
     except typer.Exit:  # it was asked for help
         return ""
     except USAGE_ERROR as error:
@@ -118,4 +116,4 @@ def _read(name: str, command: Any, given: Sequence[str], above: Any = None) -> N
     _read(name, below, rest, context)
 
 
-command_of = cache(hooks.command_of)
+command_of = cache(load)

@@ -56,6 +56,21 @@ def test_estop_of_nothing_says_what_is_missing(capsys: pytest.CaptureFixture[str
     assert "say which arm" in capsys.readouterr().err
 
 
+def test_the_telegram_leaves_before_numpy_is_imported() -> None:
+    program = (
+        "import sys\n"
+        "from zetta.runtime.cli import arms_telegram, main\n"
+        "def telegraph(*given):\n"
+        "    print('numpy' in sys.modules)\n"
+        "    raise SystemExit\n"
+        "arms_telegram.telegraph = telegraph\n"
+        "main.main(['arms', 'estop', 'tcp://127.0.0.1:1'])\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+
+    assert ended.stdout.strip() == "False", ended.stderr
+
+
 def test_telegram_is_the_request_that_the_wire_would_make() -> None:
     given = {"by": arms_telegram.BY, "reason": "smoke", "token": "t"}
     assert [arms_telegram.telegram("smoke", "t")] == request_frames(Request(1, "stop", given))

@@ -13,6 +13,7 @@ import pytest
 from zetta.runtime import registry
 from zetta.runtime.cli import completion
 from zetta.runtime.cli import main as cli
+from zetta.runtime.cli.evolve_campaign import AUTHORS
 
 ENGINES = ("mujoco", "torch", "libero", "robosuite", "sapien", "mani_skill", "onnxruntime")
 LINES = ("", "ru", "run --su", "run --sim ", "run --suite libero_o", "eval --tasks 1,", "skills ")
@@ -78,6 +79,16 @@ def test_every_verb_and_every_simulator_is_offered(
 ) -> None:
     assert set(cli.present_verbs()) <= set(complete("", monkeypatch, capsys))
     assert complete("run --sim ", monkeypatch, capsys) == list(registry.names("sims"))
+
+
+def test_every_list_of_values_can_be_made() -> None:
+    lists = {**completion.OPTIONS, **completion.ARGUMENTS}
+    assert [name for name, values in lists.items() if not list(values({"sim": "toy"}))] == []
+    assert set(lists["--launch"]({})) == {"local", "ray"}
+    assert set(lists["--door"]({})) == {"zmq", "openpi", "gr00t"}
+    assert set(lists["--author"]({})) == set(AUTHORS)
+    assert set(lists["--inference"]({})) == {"sync", "async"}
+    assert set(lists["--critic-isolation"]({})) == {"none", "process"}
 
 
 def test_a_value_that_cannot_be_listed_is_no_error(

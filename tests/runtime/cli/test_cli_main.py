@@ -16,7 +16,9 @@ from zetta.runtime.cli import main as cli
 from zetta.runtime.cli import output, skills
 from zetta.runtime.errors import ConfigError
 
-HEAVY = ("mujoco", "torch", "pyarrow", "onnxruntime", "robosuite", "scipy", "typer", "rich")
+HEAVY = (
+    "mujoco", "torch", "pyarrow", "onnxruntime", "robosuite", "scipy", "numpy", "typer", "rich",
+)  # fmt: skip
 
 
 def leave(*args: str) -> int:
@@ -45,6 +47,17 @@ def test_importing_the_command_loads_nothing_heavy() -> None:
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
 
     assert ended.stdout.strip() == "[]", ended.stderr
+
+
+def test_help_of_all_verbs_loads_nothing_heavy() -> None:
+    program = (
+        "import sys\nfrom zetta.runtime.cli import main\n"
+        "try:\n    main.main(['--help'])\nfinally:\n"
+        f"    print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+
+    assert ended.stderr.strip() == "[]"
 
 
 def test_help_names_every_verb_without_importing_one(capsys: pytest.CaptureFixture[str]) -> None:
